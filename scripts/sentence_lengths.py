@@ -55,8 +55,8 @@ def main():
     for page in args.pages:
         text = pathlib.Path(page).read_text("utf-8")
         lengths = {sentence: words(sentence) for sentence in sentences(text)}
-        mean = statistics.mean(lengths.values()) if lengths else 0
-        print(f"{page}: {len(text.splitlines())} lines, {len(lengths)} sentences, {mean:.1f} words on average, {max(lengths.values(), default=0)} at most")
+        mean, most = statistics.mean(lengths.values()) if lengths else 0, max(lengths.values(), default=0)
+        print(f"{page}: {len(text.splitlines())} lines, {len(lengths)} sentences, {mean:.1f} words on average, {most} at most")
         for sentence, length in lengths.items():
             if length > args.longest:
                 print(f"  {length}: {sentence}")

@@ -9,6 +9,8 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map_only
 
+from mxnet.graph.backends.cuda import graph_capture, training_capture
+
 
 class Recorder(TorchDispatchMode):
     """Keeps every operation, together with the memory (not the tensors, whose memory can be exchanged) that it works on."""
@@ -58,6 +60,16 @@ class Graph:
         for _, args, kwargs, out in self.steps:
             for t in made((args, kwargs), out):
                 t.fill_(torch.nan if t.is_floating_point() else 0)  # what is captured next may take it for indices
+
+
+def installed(monkeypatch, *modules):
+    """Replace torch.cuda in the captures of graphs, and in `modules`, and forget the devices' pools of memory; return the replacement."""
+    fake = Cuda()
+    for module in (graph_capture, *modules):
+        monkeypatch.setattr(module, "cuda", fake)
+    monkeypatch.setattr(graph_capture, "_devices", {})
+    monkeypatch.setattr(training_capture, "_levels", {})
+    return fake
 
 
 class Cuda:

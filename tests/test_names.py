@@ -62,6 +62,13 @@ def test_variables_of_benchmarks_scripts_and_examples_have_the_names_of_their_co
     assert [f"{path.relative_to(PROGRAMS)}: {name}" for path, name in stored if name in RETIRED_VARIABLES] == []
 
 
+def test_variables_of_the_package_have_the_names_of_their_contents():
+    later = ("kernels", "kvstore", "serve", "graph/tuning", "gluon/sharded", "gluon/nn/sharded")  # folders with variables of these names
+    paths = [path for path in sorted(ROOT.rglob("*.py")) if not path.relative_to(ROOT).as_posix().startswith(later)]
+    assert [f"{path.relative_to(ROOT)}: {node.id}" for path in paths for node in ast.walk(ast.parse(path.read_text("utf-8")))
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in RETIRED_VARIABLES] == ["memory.py: kept"] * 2
+
+
 def test_docstrings_say_what_a_function_does_and_not_what_it_is_about():
     """They begin with a verb, or a noun."""
     begins = re.compile(r'^\s*[rR]?"""(What|Whether|How) ', re.MULTILINE)

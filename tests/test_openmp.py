@@ -33,16 +33,16 @@ for _ in range(2):
 
 @pytest.mark.skipif(not pathlib.Path("/proc/self/task").exists(), reason="counts threads as Linux shows them")
 def test_threads_go_and_come_back():
-    if openmp._pause() is None:
+    if openmp.pause_function() is None:
         pytest.skip("torch's OpenMP can't end its threads")
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=120)
     assert (done.stdout, done.returncode) == ("2\n2\n", 0), done.stderr
 
 
 def test_alone_holds_for_the_call_and_for_this_thread_only():
-    if openmp._library() is None:
+    if openmp.library() is None:
         pytest.skip("torch brings no OpenMP along")
-    get, before = openmp._threads()[0], torch.get_num_threads()
+    get, before = openmp.num_threads, torch.get_num_threads()
     torch.set_num_threads(3)
     try:
         seen = []

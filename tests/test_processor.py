@@ -21,10 +21,10 @@ def told(tmp_path, monkeypatch):
         path = tmp_path / "cpuinfo"
         if text is not None:
             path.write_text(text)
-        monkeypatch.setattr(processor, "_SOURCE", path)
-        processor._lines.cache_clear()
+        monkeypatch.setattr(processor, "CPUINFO", path)
+        processor.cpuinfo_lines.cache_clear()
     yield tell
-    processor._lines.cache_clear()
+    processor.cpuinfo_lines.cache_clear()
 
 
 def test_what_x86_says(told):
@@ -74,7 +74,7 @@ def tasks(tmp_path, monkeypatch):
             (tmp_path / name).mkdir()
             if text is not None:
                 (tmp_path / name / "schedstat").write_text(text)
-        monkeypatch.setattr(processor, "_TASKS", tmp_path)
+        monkeypatch.setattr(processor, "TASKS", tmp_path)
     return tell
 
 
@@ -89,7 +89,7 @@ def test_threads_that_end_meanwhile_and_systems_that_do_not_say_count_nothing(ta
     tasks({})
     (tmp_path / "1" / "schedstat").unlink()
     assert processor.waited() == 0
-    monkeypatch.setattr(processor, "_TASKS", tmp_path / "nothing")
+    monkeypatch.setattr(processor, "TASKS", tmp_path / "nothing")
     assert processor.waited() == 0
 
 
@@ -98,12 +98,12 @@ def test_the_last_cache(text, size, tmp_path, monkeypatch):
     path = tmp_path / "size"
     if text is not None:
         path.write_text(text)
-    monkeypatch.setattr(processor, "_THIRD_CACHE", path)
+    monkeypatch.setattr(processor, "LAST_CACHE_SIZE", path)
     assert processor.last_cache() == size
 
 
 def test_linux_says_how_large_the_last_cache_is():
-    if not processor._THIRD_CACHE.exists():
+    if not processor.LAST_CACHE_SIZE.exists():
         pytest.skip("this system does not say")
     assert processor.last_cache() >= 1 << 20
 

@@ -22,7 +22,7 @@ CONTENT = random.Random(0).randbytes(300_000)
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(remote, "_BLOCK", 1 << 12)
+    monkeypatch.setattr(remote, "BLOCK_SIZE", 1 << 12)
 
 
 class Source:
@@ -50,7 +50,7 @@ def test_what_is_read_in_order_is_fetched_ahead(small_blocks):
         f.read(10)
         f.seek(3 << 12)
         f.read(10)
-        for future in list(f._blocks.values()):
+        for future in list(f.blocks.values()):
             future.result()
         assert sorted(source.asked) == list(range(3 + 1 + 7))  # 1, 3, then 7 blocks ahead
         f.seek(0)
@@ -77,7 +77,7 @@ def test_any_order(small_blocks):
             while piece := f.read(length - len(found)) if len(found) < length else b"":
                 found += piece
             assert found == CONTENT[at:at + length]
-        assert len(f._blocks) <= remote._AHEAD + remote._KEPT + 1
+        assert len(f.blocks) <= remote.BLOCKS_AHEAD + remote.BLOCKS_BEHIND + 1
         assert f.seek(-3, os.SEEK_END) == len(CONTENT) - 3 and f.read() == CONTENT[-3:] and f.read(5) == b""
 
 
@@ -116,7 +116,7 @@ def test_what_is_missing_is_named():
     subprocess.run([*python(), "-c", _MISSING], check=True, timeout=120)
 
 
-@pytest.mark.parametrize("protocol, package", remote._PACKAGES.items())
+@pytest.mark.parametrize("protocol, package", remote.PACKAGES.items())
 def test_the_extra_installs_what_fsspec_imports(protocol, package):
     registry = pytest.importorskip("fsspec.registry")
     known = registry.known_implementations[protocol]

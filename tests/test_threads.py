@@ -8,6 +8,7 @@ import threading
 import pytest
 import torch
 
+from kernel_limits import forget_choices
 from mxnet import openmp, threads
 from mxnet.kernels.conv import convolution, winograd
 from mxnet.threads import Policy
@@ -51,8 +52,8 @@ def begun():
 @pytest.fixture
 def groups(monkeypatch, tmp_path):
     """Puts this process into a control group with such files; each path says where a file lies below /sys/fs/cgroup."""
-    monkeypatch.setattr(threads, "_GROUPS", tmp_path / "cgroup")
-    monkeypatch.setattr(threads, "_OWN", tmp_path / "own")
+    monkeypatch.setattr(threads, "CONTROL_GROUPS", tmp_path / "cgroup")
+    monkeypatch.setattr(threads, "OWN_GROUPS", tmp_path / "own")
 
     def put(own, **files):
         (tmp_path / "own").write_text(own)
@@ -96,8 +97,8 @@ def test_half_a_core_is_one_thread(groups):
 
 def test_idle_time_is_that_of_the_cores_of_this_process(monkeypatch, tmp_path):
     (tmp_path / "stat").write_text("cpu  9 9 9 999 9 9 9 9\ncpu0 1 1 1 300 50 1 1 1\ncpu1 1 1 1 100 20 1 1 1\ncpu10 1 1 1 7000 1 1 1 1\nintr 5\n")
-    monkeypatch.setattr(threads, "_STAT", tmp_path / "stat")
-    monkeypatch.setattr(threads, "_TICKS", 100)
+    monkeypatch.setattr(threads, "STAT", tmp_path / "stat")
+    monkeypatch.setattr(threads, "TICKS_PER_SECOND", 100)
     for cores, seconds in (({0, 1}, 4.7), ({1}, 1.2), ({10}, 70.01), ({3}, None)):
         monkeypatch.setattr(os, "sched_getaffinity", lambda _, cores=cores: cores, raising=False)
         assert threads.idle() == seconds
@@ -197,7 +198,7 @@ def test_kernels_race_only_where_no_other_program_is_busy(monkeypatch, busy, kno
     races = []
     monkeypatch.setattr(convolution.autotuner, "fastest", lambda name, runs: races.append(name) or "a rival")
     monkeypatch.setattr(convolution.autotuner, "get", lambda name: known)
-    monkeypatch.setattr(convolution, "_found", {})
+    forget_choices(monkeypatch, convolution)
     monkeypatch.setattr(threads.policy, "full", 3)
     monkeypatch.setattr(threads.policy, "count", 1 if busy else 3)
     data, weight = torch.ones(8, 64, 56, 56), torch.ones(64, 64, 3, 3)

@@ -143,17 +143,17 @@ class Trace:
                         waiting.pop()
                         if last not in done:
                             done[last] = _symbol_of(last, [build(i) for i in last.inputs])
-            found = done[node]
-            return found[info.index] if len(found.list_outputs()) > 1 else found
+            entry = done[node]
+            return entry[info.index] if len(entry.list_outputs()) > 1 else entry
 
-        found = []
+        entry = []
         for out in outputs:
             mark = out._autograd
             if mark is None:  # it depends on no traced call
                 mark = Leaf()
                 self.leaves[mark] = out
-            found.append(build(mark))
-        return found
+            entry.append(build(mark))
+        return entry
 
     def index(self, array: NDArray, key: Any) -> NDArray:
         """Return ``array[key]``, computed by operators that can be part of a Symbol.
@@ -323,7 +323,7 @@ def get_symbol(output_arrays: NDArray | Sequence[NDArray], sym_cls: type[symbol.
         Outside of a `context`, or if a step has no counterpart in a Symbol.
     """
     trace = current("get_symbol")
-    found = trace.get_symbol([output_arrays] if isinstance(output_arrays, NDArray) else list(output_arrays))
+    outputs = trace.get_symbol([output_arrays] if isinstance(output_arrays, NDArray) else list(output_arrays))
     if sym_cls is not symbol.Symbol:
-        found = [f.as_np_ndarray() for f in found]
-    return found[0] if len(found) == 1 else symbol.Group(found)
+        outputs = [f.as_np_ndarray() for f in outputs]
+    return outputs[0] if len(outputs) == 1 else symbol.Group(outputs)

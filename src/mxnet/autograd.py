@@ -218,14 +218,14 @@ def _free(nodes: Iterable[TapeNode], heads: Sequence[NDArray]) -> None:
 
 def _before_gradients(heads: Sequence[NDArray]) -> set[TapeNode]:
     """Return the calls that the heads were computed from, down to computed gradients, whose own calls are left out."""
-    found: set[TapeNode] = set()
+    nodes: set[TapeNode] = set()
     stack = [h._autograd.node for h in heads]
     while stack:
         node = stack.pop()
-        if node is not None and node not in found:
-            found.add(node)
+        if node is not None and node not in nodes:
+            nodes.add(node)
             stack += [] if node.op is _GRADIENT else [info.node for info in node.inputs]
-    return found
+    return nodes
 
 
 def run_engine(function: Callable[..., _T], *args: Any) -> _T:
@@ -276,7 +276,7 @@ def grad(heads: NDArray | Sequence[NDArray], variables: NDArray | Sequence[NDArr
     """
     variables = [variables] if isinstance(variables, NDArray) else variables
     if not variables:
-        raise MXNetError("grad: at least one variable is needed")
+        raise MXNetError(f"grad: at least one variable is needed, received {variables}")
     if not isinstance(retain_graph, bool):
         retain_graph = create_graph
     heads, tensors, seeds = _heads(heads, head_grads, "grad")
@@ -350,7 +350,7 @@ def get_symbol(x: NDArray) -> symbol.Symbol:
     if not isinstance(x, NDArray):
         raise TypeError(f"get_symbol: an NDArray expected, received {type(x).__name__}")
     if not dispatch.in_graph(x):
-        raise MXNetError("get_symbol: the array was not computed inside autograd.record()")
+        raise MXNetError(f"get_symbol: the array of shape {x.shape} was not computed inside autograd.record()")
     variables: dict[Any, symbol.Symbol] = {}
     done: dict[TapeNode, symbol.Symbol] = {}
 
@@ -423,24 +423,24 @@ class Function:
         self._used = True
         if not mode.recording:
             return self.forward(*inputs)
-        found: dict[str, Any] = {}
+        call: dict[str, Any] = {}
 
         def forward() -> tuple[NDArray, ...]:
             with pause(train_mode=mode.training):
                 outputs = self.forward(*inputs)
-            found["single"] = isinstance(outputs, NDArray)
-            found["outputs"] = outputs = (outputs,) if found["single"] else tuple(outputs)
+            call["single"] = isinstance(outputs, NDArray)
+            call["outputs"] = outputs = (outputs,) if call["single"] else tuple(outputs)
             return outputs
 
         arrays = [a for a in inputs if isinstance(a, NDArray)]
         if not any(a._data.requires_grad for a in arrays):
             outputs = forward()
-            return outputs[0] if found["single"] else list(outputs)
+            return outputs[0] if call["single"] else list(outputs)
         with enable_grad():
             tensors = _Bridge.apply(self, forward, arrays, *[a._data for a in arrays])
-        results = [type(o)._new(t, o._ctx) for t, o in zip(tensors, found["outputs"])]
+        results = [type(o)._new(t, o._ctx) for t, o in zip(tensors, call["outputs"])]
         dispatch.record(_FUNCTION, {}, arrays, results)
-        return results[0] if found["single"] else results
+        return results[0] if call["single"] else results
 
     def save_for_backward(self, *args: Any) -> None:
         """Keep arrays for `backward`, which reads them from ``self.saved_tensors``."""

@@ -217,9 +217,9 @@ class ClassPropertyType(type):
     """The metaclass of classes whose `classproperty` can be set."""
 
     def __setattr__(cls, name: str, value: Any) -> None:
-        found = cls.__dict__.get(name)
-        if isinstance(found, classproperty):
-            found.__set__(cls, value)
+        descriptor = cls.__dict__.get(name)
+        if isinstance(descriptor, classproperty):
+            descriptor.__set__(cls, value)
         else:
             super().__setattr__(name, value)
 

@@ -33,7 +33,7 @@ def _requests(symbol: Symbol, grad_req: str | Sequence[str] | Mapping[str, str],
     elif isinstance(grad_req, dict):
         reqs = [grad_req.get(n, "null") for n in arg_names]
     else:
-        raise ValueError("grad_req must be in " + ", ".join(GRAD_REQS) + ", or a list or dict of these")
+        raise ValueError(f"grad_req must be in {', '.join(GRAD_REQS)}, or a list or dict of these; received {shortened(grad_req)}")
     for r in reqs:
         if r not in GRAD_REQS:
             raise ValueError(f"grad_req must be in {list(GRAD_REQS)}, received {shortened(r)}")
@@ -63,9 +63,9 @@ def bind(symbol: Symbol, ctx: Context | str, args: Any, args_grad: Any, grad_req
          group2ctx: Mapping[str, Context] | None, shared_exec: Executor | None) -> Executor:
     """Implement `Symbol.bind`."""
     if not isinstance(ctx, Context):
-        raise TypeError("Context type error: bind needs a Context such as mx.cpu()")
+        raise TypeError(f"Context type error: bind needs a Context such as mx.cpu(), received {shortened(ctx)}")
     if shared_exec is not None and not isinstance(shared_exec, Executor):
-        raise TypeError("shared_exec must be an Executor")
+        raise TypeError(f"shared_exec must be an Executor, received {type(shared_exec).__name__}")
     arg_names, aux_names = symbol.list_arguments(), symbol.list_auxiliary_states()
     arguments = _arrange(args, arg_names, "args")
     states = _arrange(aux_states if aux_states is not None else [], aux_names, "aux_states")
@@ -81,7 +81,7 @@ def simple_bind(symbol: Symbol, ctx: Any, grad_req: str | Sequence[str] | Mappin
                 shared_exec: Executor | None, shared_buffer: dict[str, NDArray] | None, shapes: Mapping[str, Any]) -> Executor:
     """Implement `Symbol.simple_bind`."""
     if not isinstance(ctx, Context):
-        raise TypeError("Context type error: simple_bind needs a Context such as mx.cpu()")
+        raise TypeError(f"Context type error: simple_bind needs a Context such as mx.cpu(), received {shortened(ctx)}")
     arg_names, aux_names = symbol.list_arguments(), symbol.list_auxiliary_states()
     given = {k: v for k, v in shapes.items() if k in arg_names or k in aux_names or isinstance(v, tuple)}
     for name in shapes.keys() - given.keys():
@@ -109,11 +109,11 @@ def simple_bind(symbol: Symbol, ctx: Any, grad_req: str | Sequence[str] | Mappin
         place = contexts.get(name, ctx)
         dtype = dtypes.to_torch(dtype)
         if shared_exec is not None and name in shareable and name in shared_exec.arg_dict:
-            held = shared_exec.arg_dict[name]
-            if held.shape != shape or held._data.dtype != dtype:
-                raise MXNetError(f"simple_bind: the shared argument {name} is {held.shape} of {np.dtype(held.dtype)}, this graph needs "
+            array = shared_exec.arg_dict[name]
+            if array.shape != shape or array._data.dtype != dtype:
+                raise MXNetError(f"simple_bind: the shared argument {name} is {array.shape} of {np.dtype(array.dtype)}, this graph needs "
                                  f"{shape} of {dtypes.name_of(dtype)}")
-            return held
+            return array
         if stype != "default":
             return nd.zeros(shape, ctx=place, dtype=dtype, stype=stype)
         if shared_buffer is not None and name not in shareable:
@@ -153,13 +153,13 @@ def _gradients(symbol: Symbol, args: Mapping[str, NDArray], reqs: Mapping[str, s
 
 def _from_buffer(buffer: dict[str, NDArray], name: str, shape: tuple[int, ...], dtype: torch.dtype, ctx: Context) -> NDArray:
     """Return an array from the pool that bucketing executors share: the one of that name if it is large enough, else a new one."""
-    held = buffer.get(name)
+    array = buffer.get(name)
     count = int(np.prod(shape))
-    if held is None or held._data.dtype != dtype or held.size < count:
-        held = buffer[name] = nd.zeros(shape, ctx=ctx, dtype=dtype)
-    if held.shape == tuple(shape):
-        return held
-    return NDArray._new(held._raw().reshape(-1)[:count].reshape(shape), held._ctx)
+    if array is None or array._data.dtype != dtype or array.size < count:
+        array = buffer[name] = nd.zeros(shape, ctx=ctx, dtype=dtype)
+    if array.shape == tuple(shape):
+        return array
+    return NDArray._new(array._raw().reshape(-1)[:count].reshape(shape), array._ctx)
 
 
 def _refuse_missing_gradients(symbol: Symbol, reqs: Mapping[str, str]) -> None:
@@ -184,29 +184,29 @@ def _refuse_missing_gradients(symbol: Symbol, reqs: Mapping[str, str]) -> None:
 def _placement(symbol: Symbol, ctx: Context, group2ctx: Mapping[str, Context] | None) -> dict[str, Context]:
     if not group2ctx:
         return {}
-    found = {}
+    contexts = {}
     for node in symbol._nodes():
         group = node.attrs.get("__ctx_group__")
         if node.op is None and group in group2ctx:
-            found[node.name] = group2ctx[group]  # type: ignore[index]  # it is among them
-    return found
+            contexts[node.name] = group2ctx[group]  # type: ignore[index]  # it is among them
+    return contexts
 
 
 def _storage_types(symbol: Symbol, stype_dict: Mapping[str, str] | None) -> dict[str, str]:
     names = {"0": "default", "1": "row_sparse", "2": "csr"}
-    found = {n.name: names.get(n.attrs["__storage_type__"], "default") for n in symbol._nodes() if n.op is None and "__storage_type__" in n.attrs}
-    found.update(stype_dict or {})
-    return found
+    stypes = {n.name: names.get(n.attrs["__storage_type__"], "default") for n in symbol._nodes() if n.op is None and "__storage_type__" in n.attrs}
+    stypes.update(stype_dict or {})
+    return stypes
 
 
 def _uses(symbol: Symbol, storage: Mapping[str, str]) -> dict[str, list[str | None]]:
     """Return the storage type of the gradient for each use of each array, by the array's name."""
-    found: dict[str, list[str | None]] = {}
+    groups: dict[str, list[str | None]] = {}
     for node in symbol._nodes():
         for position, (child, _) in enumerate(node.inputs):
             if child.op is None:
-                found.setdefault(child.name, []).append(_stored_by_use(node, position, storage))
-    return found
+                groups.setdefault(child.name, []).append(_stored_by_use(node, position, storage))
+    return groups
 
 
 def _grad_stype(name: str, uses: Sequence[str | None], storage: Mapping[str, str]) -> str:

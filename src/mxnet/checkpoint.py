@@ -48,18 +48,18 @@ def read_params(fname: str) -> tuple[dict[str, NDArray], dict[str, NDArray]]:
         If the file is missing, damaged, or holds anything but named ``arg:`` and ``aux:`` entries.
     """
     entries = nd.load(fname)
-    found: dict[str, dict[str, NDArray]] = {"arg": {}, "aux": {}}
+    params: dict[str, dict[str, NDArray]] = {"arg": {}, "aux": {}}
     if not entries:
         logging.warning("Params file '%s' is empty", fname)
     elif not isinstance(entries, dict):
         raise MXNetError(f"{fname!r} holds {len(entries)} arrays without names; a checkpoint names each 'arg:...' or 'aux:...'")
     for key, value in dict(entries).items():
         kind, _, name = key.partition(":")
-        if kind not in found or not name:
+        if kind not in params or not name:
             raise MXNetError(f"{fname!r} is not the parameter file of a symbolic checkpoint: the entry {key!r} is neither 'arg:<name>' nor "
                              "'aux:<name>'. For a file of gluon's save_parameters() use load_parameters()")
-        found[kind][name] = value
-    return found["arg"], found["aux"]
+        params[kind][name] = value
+    return params["arg"], params["aux"]
 
 
 def save_checkpoint(prefix: str, epoch: int, symbol: Symbol | None, arg_params: Mapping[str, NDArray], aux_params: Mapping[str, NDArray],

@@ -126,10 +126,10 @@ def unpacked(archive: zipfile.ZipFile, member: str | zipfile.ZipInfo) -> IO[byte
     NotImplementedError
         If it is compressed by such a method; and whatever is in `DAMAGED`.
     """
-    found = archive.getinfo(member) if isinstance(member, str) else member
-    if found.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise NotImplementedError(f"{found.filename} is compressed by method {found.compress_type}, expected is none, or deflate")
-    return archive.open(found)
+    info = archive.getinfo(member) if isinstance(member, str) else member
+    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise NotImplementedError(f"{info.filename} is compressed by method {info.compress_type}, expected is none, or deflate")
+    return archive.open(info)
 
 
 def _final(url: str, path: str, sha1: str | None, error: Exception) -> DownloadError:
@@ -184,9 +184,9 @@ class _Transfer:
         if total is not None and self.received < total:
             raise _Failed(f"the connection ended after {self.received} of {total} bytes")
         if self.sha1 and self.digest.hexdigest() != self.sha1.lower():
-            found = self.digest.hexdigest()
+            digest = self.digest.hexdigest()
             self._restart()
-            raise _WrongContent(f"SHA-1 {self.sha1} expected, received another: {found}; the server has another version of the file")
+            raise _WrongContent(f"SHA-1 {self.sha1} expected, received another: {digest}; the server has another version of the file")
 
     def _headers(self) -> dict[str, str]:
         # A compressed transfer could be neither resumed nor measured.
@@ -219,8 +219,8 @@ class _Transfer:
         return int(length) if length.isdigit() and not encoded else None
 
     def _continues(self, headers: Any) -> bool:
-        found = _RANGE.fullmatch(headers.get("Content-Range", ""))
-        return bool(found) and int(found[1]) == self.received  # type: ignore[index]
+        match = _RANGE.fullmatch(headers.get("Content-Range", ""))
+        return bool(match) and int(match[1]) == self.received  # type: ignore[index]
 
     def _take(self, answer: Any, total: int | None) -> None:
         from tqdm import tqdm

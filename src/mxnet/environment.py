@@ -201,10 +201,10 @@ def get_choice(name: str, *choices: str) -> Any:
     MXNetError
         If it is something else.
     """
-    found = get_str(name)
-    if found not in choices:
+    choice = get_str(name)
+    if choice not in choices:
         raise _malformed(name, " or ".join(choices))
-    return found
+    return choice
 
 
 def get_int(name: str) -> Any:

@@ -245,7 +245,7 @@ class Executor:
             out_grads = [out_grads.get(n) for n in self._output_names]
         for g in out_grads:
             if g is not None and not isinstance(g, NDArray):
-                raise TypeError("inputs must be NDArray")
+                raise TypeError(f"backward: the gradients of the outputs must be NDArrays, received {type(g).__name__}")
         if self._heads is None:
             self._run_again(is_train)
         if self._heads is None:
@@ -396,16 +396,17 @@ class Executor:
         ValueError
             If a name is unknown and not `allow_extra_params`.
         """
-        for params, bound, what in ((arg_params, self.arg_dict, "arguments"), (aux_params or {}, self.aux_dict, "auxiliary states")):
+        for params, bound, kind in ((arg_params, self.arg_dict, "arguments"), (aux_params or {}, self.aux_dict, "auxiliary states")):
             for name, value in params.items():
                 if name in bound:
                     if value is None:
-                        raise MXNetError(f"{name}: the file, or the dictionary, has no value for it")
+                        raise MXNetError(f"{name}: the file, or the dictionary, has no value for it, received None")
                     if bound[name].shape != value.shape:
                         raise MXNetError(f"{name}: the value has shape {value.shape}, the bound array {bound[name].shape}")
                     value.astype(bound[name].dtype, copy=False).copyto(bound[name]) if bound[name] is not value else None
                 elif not allow_extra_params:
-                    raise ValueError(f"Find name \"{name}\" that is not in the {what}")
+                    raise ValueError(f"Find name \"{name}\" that is not in the {kind}; received {sorted(params)}, bound are {sorted(bound)}; "
+                                     "allow_extra_params=True ignores it")
 
     def reshape(self, partial_shaping: bool = False, allow_up_sizing: bool = False, **kwargs: Any) -> Executor:
         """Return an executor of the same graph for other shapes. It shares memory with this one where the arrays are large enough.
@@ -421,7 +422,7 @@ class Executor:
         """
         arg_shapes, out_shapes, aux_shapes = self._symbol.infer_shape(**kwargs)
         if arg_shapes is None:
-            raise ValueError("Insufficient argument shapes provided.")
+            raise ValueError(f"Insufficient argument shapes provided: {kwargs} does not determine the shapes of the other arguments")
 
         def fit(name: str, array: Any, shape: tuple[int, ...], given: bool) -> Any:
             if array is None or array.shape == shape:
@@ -479,7 +480,7 @@ class Executor:
 
 def planned_bytes(symbol: Symbol, shapes: Mapping[str, Any], reqs: Mapping[str, str]) -> int:
     """Return the peak memory of intermediate results in bytes, in float32: those that gradients need, and others until their last use."""
-    found, nodes = inference.infer_shapes(symbol._outputs, {k: inference.from_user(v) for k, v in shapes.items()})
+    shapes_found, nodes = inference.infer_shapes(symbol._outputs, {k: inference.from_user(v) for k, v in shapes.items()})
     last_use = {}
     for position, node in enumerate(nodes):
         for child, _ in node.inputs:
@@ -502,7 +503,7 @@ def planned_bytes(symbol: Symbol, shapes: Mapping[str, Any], reqs: Mapping[str, 
             if reqs.get(node.name, "null") != "null":
                 differentiated.add(id(node))
             continue
-        size = sum(4 * int(np.prod(found[id(node), i] or (0,))) for i in range(node.num_outputs()))
+        size = sum(4 * int(np.prod(shapes_found[id(node), i] or (0,))) for i in range(node.num_outputs()))
         if id(node) in reaches and any(id(c) in differentiated for c, _ in node.inputs):
             differentiated.add(id(node))
         live += size

@@ -60,23 +60,23 @@ def _tiff(content):
     order = "<" if content[:2] == b"II" else ">"
     start, = struct.unpack_from(order + "I", content, 4)
     count, = struct.unpack_from(order + "H", content, start)
-    found = {}
+    sizes = {}
     for i in range(count):
         tag, kind = struct.unpack_from(order + "HH", content, start + 2 + 12 * i)
         if tag in (256, 257) and kind in _TIFF_TYPES:
-            found[tag], = struct.unpack_from(order + _TIFF_TYPES[kind], content, start + 10 + 12 * i)
-    return (found[256], found[257]) if len(found) == 2 else None
+            sizes[tag], = struct.unpack_from(order + _TIFF_TYPES[kind], content, start + 10 + 12 * i)
+    return (sizes[256], sizes[257]) if len(sizes) == 2 else None
 
 
 def size_of(content: Any) -> tuple[int, int] | None:
     """Return height and width in pixels, in either order, from the bytes of an image file; None if the header has none."""
-    whole = memoryview(content).cast("B")
-    content = bytes(whole[:4096])
+    view = memoryview(content).cast("B")
+    content = bytes(view[:4096])
     try:
         if content.startswith(b"\x89PNG"):
             return struct.unpack_from(">II", content, 16)
         if content.startswith(b"\xff\xd8"):
-            return _jpeg(whole)
+            return _jpeg(view)
         if content.startswith((b"GIF87a", b"GIF89a")):
             return struct.unpack_from("<HH", content, 6)
         if content.startswith(b"BM"):
@@ -84,9 +84,9 @@ def size_of(content: Any) -> tuple[int, int] | None:
         if content.startswith(b"RIFF") and content[8:12] == b"WEBP":
             return _webp(content)
         if content.startswith((b"II*\0", b"MM\0*")):
-            return _tiff(whole)
-        found = _PNM.match(content)
-        return tuple(int(n) for n in found.groups()) if found else None
+            return _tiff(view)
+        match = _PNM.match(content)
+        return tuple(int(n) for n in match.groups()) if match else None
     except (struct.error, IndexError, ValueError):
         return None
 

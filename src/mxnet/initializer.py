@@ -481,8 +481,8 @@ class FusedRNN(Initializer):
         self._layers = mode, num_hidden, num_layers, 2 if bidirectional else 1
 
     def _init_weight(self, desc, arr):
-        whole = getattr(desc, "global_init", None)
-        init = self._init or whole
+        global_init = getattr(desc, "global_init", None)
+        init = self._init or global_init
         if init is None:
             raise MXNetError(f"FusedRNN: no initializer is given for the parts of {desc}, and there is none of the whole network")
         for part, place in layout_of_vector(arr.size, *self._layers).by_gate():
@@ -490,4 +490,4 @@ class FusedRNN(Initializer):
             if part.kind == "bias" and part.gate == "_f":
                 view[:] = self._forget_bias
             else:
-                init(InitDesc(part.name, global_init=whole), view)
+                init(InitDesc(part.name, global_init=global_init), view)

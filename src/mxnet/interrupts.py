@@ -68,9 +68,9 @@ class deferred:
 
 
 def _note(block: weakref.ref[deferred], before: Callable[[int, FrameType | None], Any], number: int, frame: FrameType | None) -> None:
-    found = block()
-    if found is not None:
-        found.came = True
+    pending = block()
+    if pending is not None:
+        pending.came = True
     else:  # the handler of another signal has raised an exception at the end of the block
         _signal.signal(_signal.SIGINT, before)
         before(number, frame)

@@ -13,8 +13,8 @@ def _get_builtin_op(op_name):
     for prefix, module in (("_npx__image_", "image"), ("_npx_", None), ("_np_", numpy)):
         if op_name.startswith(prefix):
             where = module if module is numpy else numpy_extension if module is None else numpy_extension.image
-            found = getattr(where, op_name[len(prefix):], None)
-            if found is None:
+            function = getattr(where, op_name[len(prefix):], None)
+            if function is None:
                 raise ValueError(f"Cannot find operator {op_name[len(prefix):]} in module {where.__name__}")
-            return found
+            return function
     return None

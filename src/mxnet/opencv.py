@@ -31,5 +31,5 @@ def count() -> int:
     """Return the number of OpenCV's threads, or the number that it will have when it is imported."""
     if "cv2" in sys.modules:
         return int(sys.modules["cv2"].getNumThreads())
-    said = os.environ.get(_VARIABLE, "")
-    return int(said) if said.isdigit() and int(said) else threads.usual()
+    text = os.environ.get(_VARIABLE, "")
+    return int(text) if text.isdigit() and int(text) else threads.usual()

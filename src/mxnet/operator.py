@@ -267,8 +267,8 @@ class CustomOperator(Operator):
         if in_shapes[0] is None:
             return in_shapes, out_shapes
         known = [[] if s is None else list(inference.to_user(s)) for s in in_shapes[:n]]
-        found = prop.infer_shape(known)
-        ins, outs, aux = found if len(found) == 3 else (*found, [])
+        inferred = prop.infer_shape(known)
+        ins, outs, aux = inferred if len(inferred) == 3 else (*inferred, [])
         return ([inference.from_user(s) for s in (*ins, *aux)], [inference.from_user(s) for s in outs])
 
     def _infer_type(self, in_types, out_types, **attributes):
@@ -277,8 +277,8 @@ class CustomOperator(Operator):
         if in_types[0] is None:
             return in_types, out_types
         given = [dtypes.to_numpy(t or in_types[0]) for t in in_types[:n]]
-        found = prop.infer_type(given)
-        ins, outs, aux = found if len(found) == 3 else (*found, [])
+        inferred = prop.infer_type(given)
+        ins, outs, aux = inferred if len(inferred) == 3 else (*inferred, [])
         return [dtypes.to_torch(t) for t in (*ins, *aux)], [dtypes.to_torch(t) for t in outs]
 
 

@@ -11,24 +11,26 @@ import os
 import pathlib
 import platform
 
-_SOURCE = pathlib.Path("/proc/cpuinfo")
-_THIRD_CACHE = pathlib.Path("/sys/devices/system/cpu/cpu0/cache/index3/size")
+# Where Linux describes the processor, the size of its third cache, and the threads of this process.
+CPUINFO = pathlib.Path("/proc/cpuinfo")
+LAST_CACHE_SIZE = pathlib.Path("/sys/devices/system/cpu/cpu0/cache/index3/size")
 _SHIFTS = {"K": 10, "M": 20, "G": 30}
-_TASKS = pathlib.Path("/proc/self/task")  # the threads of this process
+TASKS = pathlib.Path("/proc/self/task")
 _TELLING = ("model name", "flags", "Features", "CPU part")
 
 
 @functools.cache
-def _lines() -> list[str]:
+def cpuinfo_lines() -> list[str]:
+    """Return the lines of `CPUINFO`, read once; an empty list if the system has no such file."""
     try:
-        return _SOURCE.read_text().splitlines()
+        return CPUINFO.read_text().splitlines()
     except OSError:
         return []
 
 
 def flags() -> frozenset[str]:
     """Return the instruction sets by Linux's names, such as ``avx512_bf16``; empty if they are not known."""
-    return next((frozenset(line.partition(":")[2].split()) for line in _lines() if line.startswith(("flags", "Features"))), frozenset())
+    return next((frozenset(line.partition(":")[2].split()) for line in cpuinfo_lines() if line.startswith(("flags", "Features"))), frozenset())
 
 
 def max_isa() -> str:
@@ -49,22 +51,22 @@ def _most() -> str:
 
 def identity() -> str:
     """Return a text that identifies the kind of processor; empty if it is not known."""
-    return "".join(line for line in _lines()[:40] if line.startswith(_TELLING))
+    return "".join(line for line in cpuinfo_lines()[:40] if line.startswith(_TELLING))
 
 
 def name() -> str:
     """Return the processor's model name; empty if it is not known."""
-    return next((line.partition(":")[2].strip() for line in _lines() if line.startswith("model name")), "")
+    return next((line.partition(":")[2].strip() for line in cpuinfo_lines() if line.startswith("model name")), "")
 
 
 def maker() -> str:
     """Return the vendor id of x86 processors: ``GenuineIntel``, ``AuthenticAMD``; empty for others."""
-    return next((line.partition(":")[2].strip() for line in _lines() if line.startswith("vendor_id")), "")
+    return next((line.partition(":")[2].strip() for line in cpuinfo_lines() if line.startswith("vendor_id")), "")
 
 
 def family() -> int:
     """Return the vendor's family number (25 for AMD's Zen 3 and 4, 26 for Zen 5); 0 if it is not known."""
-    return next((int(line.partition(":")[2]) for line in _lines() if line.startswith("cpu family")), 0)
+    return next((int(line.partition(":")[2]) for line in cpuinfo_lines() if line.startswith("cpu family")), 0)
 
 
 def design() -> str:
@@ -75,20 +77,20 @@ def design() -> str:
 
 def cores() -> int | None:
     """Return the number of physical cores of the machine; None if it is not known."""
-    found, socket = set(), "0"
-    for line in _lines():
+    pairs, socket = set(), "0"
+    for line in cpuinfo_lines():
         key, _, value = line.partition(":")
         if key.strip() == "physical id":
             socket = value.strip()
         elif key.strip() == "core id":
-            found.add((socket, value.strip()))
-    return len(found) or None
+            pairs.add((socket, value.strip()))
+    return len(pairs) or None
 
 
 def last_cache() -> int:
     """Return the size of the level-3 cache in bytes; on virtual machines other guests may share it. 0 if the system does not report it."""
     try:  # os.sysconf has no name for it
-        size = _THIRD_CACHE.read_text().strip()
+        size = LAST_CACHE_SIZE.read_text().strip()
         return int(size[:-1]) << _SHIFTS[size[-1:]]
     except (OSError, ValueError, KeyError):
         return 0
@@ -99,10 +101,10 @@ def waited() -> float:
 
     This is the sum over the current threads; 0 if the system does not report it.
     """
-    found = 0
-    for path in _TASKS.glob("*/schedstat"):
+    nanoseconds = 0
+    for path in TASKS.glob("*/schedstat"):
         try:
-            found += int(path.read_text().split()[1])
+            nanoseconds += int(path.read_text().split()[1])
         except (OSError, ValueError, IndexError):  # the thread has ended
             continue
-    return found * 1e-9
+    return nanoseconds * 1e-9

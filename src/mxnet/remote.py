@@ -10,12 +10,12 @@ from typing import IO, Any
 from .base import MXNetError
 
 # The packages that protocols need besides fsspec.
-_PACKAGES = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "hdfs": "pyarrow", "http": "aiohttp", "https": "aiohttp"}
+PACKAGES = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "hdfs": "pyarrow", "http": "aiohttp", "https": "aiohttp"}
 _INSTALL = "install it with: pip install 'remexnet[remote]'"
-_BLOCK = 1 << 20  # bytes of a request
-_AHEAD = 16  # the most blocks that are prefetched
+BLOCK_SIZE = 1 << 20  # bytes of a request
+BLOCKS_AHEAD = 16  # the most blocks that are prefetched
 _THREADS = 8
-_KEPT = 4  # blocks before the one read last that stay in the cache
+BLOCKS_BEHIND = 4  # blocks before the one read last that stay in the cache
 
 
 def is_remote(path: str | os.PathLike[str]) -> bool:
@@ -42,8 +42,8 @@ def explained(path: str | os.PathLike[str], error: Exception) -> str:
     """Return the text for an error of fsspec; for an ImportError it names the missing package."""
     protocol = str(path).partition("://")[0]
     if isinstance(error, ImportError) and is_remote(path):
-        known = protocol in _PACKAGES
-        return (f"{protocol}:// needs {'the package ' + _PACKAGES[protocol] if known else 'a package'}, and it cannot be imported ({error}); "
+        known = protocol in PACKAGES
+        return (f"{protocol}:// needs {'the package ' + PACKAGES[protocol] if known else 'a package'}, and it cannot be imported ({error}); "
                 f"{_INSTALL if known else 'install it with pip'}")
     return str(error) or type(error).__name__
 
@@ -101,7 +101,7 @@ class ReadAhead(io.RawIOBase):
         self._at = 0
         self._pid = os.getpid()
         self._pool: concurrent.futures.ThreadPoolExecutor | None = None
-        self._blocks: collections.OrderedDict[int, concurrent.futures.Future[bytes]] = collections.OrderedDict()
+        self.blocks: collections.OrderedDict[int, concurrent.futures.Future[bytes]] = collections.OrderedDict()
         self._last, self._run = -2, 0  # the block read last, and the length of the sequential run before it
 
     def readable(self) -> bool:
@@ -125,7 +125,7 @@ class ReadAhead(io.RawIOBase):
         """Fill a buffer with the next bytes, up to the end of a block; return their number."""
         if self._at >= self._size:
             return 0
-        number, start = divmod(self._at, _BLOCK)
+        number, start = divmod(self._at, BLOCK_SIZE)
         content = self._block(number)[start:start + len(buffer)]
         buffer[:len(content)] = content
         self._at += len(content)
@@ -135,22 +135,22 @@ class ReadAhead(io.RawIOBase):
         if number != self._last:
             self._run = self._run + 1 if number == self._last + 1 else 0
             self._last = number
-            for ahead in range(number, number + 1 + min((1 << min(self._run, 10)) - 1, _AHEAD)):
+            for ahead in range(number, number + 1 + min((1 << min(self._run, 10)) - 1, BLOCKS_AHEAD)):
                 self._ask(ahead)
         self._ask(number)
-        for old in [n for n in self._blocks if n < number - _KEPT or n > number + _AHEAD]:
-            self._blocks.pop(old).cancel()
-        return memoryview(self._blocks[number].result())
+        for old in [n for n in self.blocks if n < number - BLOCKS_BEHIND or n > number + BLOCKS_AHEAD]:
+            self.blocks.pop(old).cancel()
+        return memoryview(self.blocks[number].result())
 
     def _ask(self, number: int) -> None:
         """Request a block unless it is requested already; a failed request is repeated."""
-        begin = number * _BLOCK
-        waiting = self._blocks.get(number)
+        begin = number * BLOCK_SIZE
+        waiting = self.blocks.get(number)
         if begin >= self._size or waiting is not None and not (waiting.done() and (waiting.cancelled() or waiting.exception())):
             return
         if self._pool is None:
             self._pool = concurrent.futures.ThreadPoolExecutor(_THREADS, "mxnet-remote")
-        self._blocks[number] = self._pool.submit(self._fetched, begin, min(begin + _BLOCK, self._size))
+        self.blocks[number] = self._pool.submit(self._fetched, begin, min(begin + BLOCK_SIZE, self._size))
 
     def _fetched(self, begin: int, end: int) -> bytes:
         content = self._fetch(begin, end)
@@ -163,5 +163,5 @@ class ReadAhead(io.RawIOBase):
         """Stop fetching."""
         if not self.closed and self._pool is not None and self._pid == os.getpid():  # a forked process does not have the threads
             self._pool.shutdown(wait=False, cancel_futures=True)
-        self._blocks.clear()
+        self.blocks.clear()
         super().close()

@@ -64,13 +64,13 @@ class Saves:
 
     def _complete(self):
         """Return ``(number, worker, workers)`` of all complete saves in the folder, the newest first."""
-        found = []
+        saves = []
         for name in os.listdir(self.folder):
             number, dash, rest = name.partition("-")
             rank, of, workers = rest.partition("of")
             if dash and of and number.isdecimal() and rank.isdecimal() and workers.isdecimal():
-                found.append((int(number), int(rank), int(workers)))
-        return sorted(found, reverse=True)
+                saves.append((int(number), int(rank), int(workers)))
+        return sorted(saves, reverse=True)
 
     def newest(self) -> Save | None:
         """Return the `Save` to resume from, the same on all workers; None if there is none.
@@ -82,9 +82,9 @@ class Saves:
         MXNetError
             If it is damaged, or not accessible from this machine.
         """
-        found = self._complete()
-        own = [number for number, rank, workers in found if (rank, workers) == (self.rank, self.workers)]
-        others = [(number, workers) for number, rank, workers in found if rank == 0 and workers != self.workers]
+        saves = self._complete()
+        own = [number for number, rank, workers in saves if (rank, workers) == (self.rank, self.workers)]
+        others = [(number, workers) for number, rank, workers in saves if rank == 0 and workers != self.workers]
         numbers = (own + [0] * _KEPT)[:_KEPT]
         everyone = [[*numbers, *(others[0] if others else (0, 0))]]
         if self._net is not None:

@@ -95,15 +95,15 @@ class CudaModule:
 
 def parse_signature(signature: str) -> list[Any]:
     """Return (is_array, NumPy type) for each parameter of a kernel."""
-    found = []
+    parameters = []
     for argument in re.sub(r"\s+", " ", signature).split(","):
         match = _ARGUMENT.match(argument.strip())
         if not match or match.group(2) == "const":
             raise ValueError(f"Invalid function prototype: arguments like 'const float *x' or 'int n' expected, received {argument.strip()!r}")
         if match.group(2) not in _TYPES:
             raise TypeError(f"Unsupported kernel argument type {argument.strip()}. Supported types are: {', '.join(_TYPES)}.")
-        found.append((bool(match.group(3)), _TYPES[match.group(2)]))
-    return found
+        parameters.append((bool(match.group(3)), _TYPES[match.group(2)]))
+    return parameters
 
 
 def as_passed(number: Any, dtype: np.dtype[Any]) -> Any:

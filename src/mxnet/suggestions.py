@@ -109,3 +109,15 @@ def shortened(value: Any, length: int = 80) -> str:
         return f"a {type(value).__name__} of {len(value)} items"
     text = repr(value)
     return text if len(text) <= length else f"{text[:length - 3]}..."
+
+
+def type_names(values: Iterable[Any]) -> str:
+    """Return the names of the values' types for an error's text, each once; "nothing" where there is no value.
+
+    Example
+    -------
+    >>> from mxnet.suggestions import type_names
+    >>> type_names([1, "a", 2])
+    'int, str'
+    """
+    return ", ".join(sorted({type(value).__name__ for value in values})) or "nothing"

@@ -16,18 +16,19 @@ import torch
 
 from . import environment, openmp
 
-_STAT, _GROUPS, _OWN = pathlib.Path("/proc/stat"), pathlib.Path("/sys/fs/cgroup"), pathlib.Path("/proc/self/cgroup")
+# Where Linux shows the load of the processors, the limits of control groups, and those of this process.
+STAT, CONTROL_GROUPS, OWN_GROUPS = pathlib.Path("/proc/stat"), pathlib.Path("/sys/fs/cgroup"), pathlib.Path("/proc/self/cgroup")
 _FIRST, _PERIOD = 0.1, 0.3  # seconds between two measurements: the system's resolution is a hundredth
 _ENOUGH = 0.35  # a core with this load still counts as free
 _IDLE = slice(3, 5)  # fields of a processor's line: idle, and waiting for a disk
-_TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
+TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 
 
 def usable() -> float:
     """Return the number of cores that this process may use: its affinity, limited by the quotas of its control groups (containers)."""
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     try:
-        own = _OWN.read_text().splitlines()
+        own = OWN_GROUPS.read_text().splitlines()
     except OSError:
         return count
     shares: list[float] = [count]
@@ -44,10 +45,10 @@ def _share(controllers: str, group: str) -> float | None:
     """Return a control group's quota in cores; None if it has no limit or doesn't exist. Version 1 has two files, version 2 has one."""
     try:
         if controllers:
-            folder = _GROUPS / controllers / group
+            folder = CONTROL_GROUPS / controllers / group
             quota, period = ((folder / f"cpu.cfs_{name}_us").read_text() for name in ("quota", "period"))
         else:
-            quota, period = (_GROUPS / group / "cpu.max").read_text().split()
+            quota, period = (CONTROL_GROUPS / group / "cpu.max").read_text().split()
         return float(quota) / float(period) if float(quota) > 0 else None
     except (OSError, ValueError, ZeroDivisionError):  # of ValueErrors one is "max"
         return None
@@ -57,9 +58,9 @@ def idle() -> float | None:
     """Return the idle time of this process's cores since the machine started, in seconds, summed; None if the system doesn't report it."""
     cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
     try:
-        lines = [line.split() for line in _STAT.read_text().splitlines() if line.startswith("cpu")]
+        lines = [line.split() for line in STAT.read_text().splitlines() if line.startswith("cpu")]
         own = [fields[1:] for fields in lines if fields[0][3:].isdigit() and int(fields[0][3:]) in cores]
-        return sum(sum(map(int, fields[_IDLE])) for fields in own) / _TICKS if own else None
+        return sum(sum(map(int, fields[_IDLE])) for fields in own) / TICKS_PER_SECOND if own else None
     except (OSError, ValueError):
         return None
 
@@ -121,9 +122,9 @@ class Policy:
         self._last, self.due = now, at + _PERIOD
         if at - then < _FIRST / 2:
             return
-        found = torch.get_num_threads()
-        if found != self.count:
-            if found != 1:  # one thread may be due to `openmp.alone` or a fork
+        count = torch.get_num_threads()
+        if count != self.count:
+            if count != 1:  # one thread may be due to `openmp.alone` or a fork
                 self.end()
             return
         # The available cores are the idle ones and those that this process uses itself.

@@ -35,10 +35,10 @@ def _graph(symbol, what):
 def _inferred(symbol, given, kind):
     """Return the shapes or types of all values inside the network, by output name."""
     internals = symbol.get_internals()
-    _, found, _ = (internals.infer_shape if kind == "shape" else internals.infer_type)(**given)
-    if found is None:
+    _, inferred, _ = (internals.infer_shape if kind == "shape" else internals.infer_type)(**given)
+    if inferred is None:
         raise ValueError(f"Input {kind} is incomplete: {given} does not determine the {kind}s of the whole network")
-    return dict(zip(internals.list_outputs(), found))
+    return dict(zip(internals.list_outputs(), inferred))
 
 
 def _output_name(node):
@@ -244,8 +244,8 @@ def plot_network(symbol: Symbol, title: str = "plot", save_format: str = "pdf", 
     return drawing
 
 
-def _of(found, key):
+def _of(shapes, key):
     try:
-        return found[key]
+        return shapes[key]
     except KeyError:
         raise MXNetError(f"plot_network: nothing is known of {key!r}; does the operator name its outputs differently?") from None

@@ -112,3 +112,8 @@ def test_data_without_a_batch():
         assert model.arg_params["fc_bias"].asnumpy().tolist() == [0, 0]
         with pytest.raises(mx.MXNetError, match="gave no batch in epoch 0, of 3 that epoch_size asks for"):
             mx.model.FeedForward(network(), num_epoch=1, epoch_size=3).fit(Empty())
+
+
+def test_the_number_of_epochs_is_needed_for_training():
+    with pytest.raises(mx.MXNetError, match="a number of epochs expected, received None: make the model with num_epoch="):
+        feed_forward().fit(np.zeros((4, 3), np.float32), np.zeros(4))

@@ -143,7 +143,7 @@ def _called(function, numpy, arguments, named, gradient):
         found = [r for r in _listed(results) if isinstance(r, mx.nd.NDArray)]
         if marked and found:
             mx.autograd.backward(found)
-        _look([r for r in found if not r._is_sparse])
+        _look([r for r in found if r.stype == "default"])
 
 
 def _run_call(table):

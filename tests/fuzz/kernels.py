@@ -31,6 +31,7 @@ from mxnet.kernels.nn import kl_divergence, nms, optimizer_update, pooling_nhwc,
 from mxnet.kernels.random import generators
 from mxnet.kernels.runtime import contract
 from mxnet.kernels.text import numbers
+from mxnet.ndarray import dispatch
 
 from . import jpegs, sizes
 from .arrays import INTEGERS, NUMBERS, all_made, described, made, spoil
@@ -245,7 +246,7 @@ def _run_operator(content):
                     array.attach_grad()
         with mx.autograd.record(attributes["training"]) if attributes["recorded"] else contextlib.nullcontext():
             out = network(*[arrays[name] for name in symbol.list_inputs()])
-        if attributes["recorded"] and out._autograd is not None:
+        if attributes["recorded"] and dispatch.in_graph(out):
             out.backward()
         out.asnumpy()
 

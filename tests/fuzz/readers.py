@@ -173,7 +173,7 @@ def _cifar():
 def _read_params(case):
     arrays = mx.nd.load(file(case, "a.params"))
     for array in arrays.values() if isinstance(arrays, dict) else arrays:
-        if array is not None and array._is_sparse and array.size < 1 << 20:
+        if array is not None and array.stype != "default" and array.size < 1 << 20:
             array.asnumpy()
 
 

@@ -7,6 +7,7 @@ import pytest
 import mxnet as mx
 from mxnet import MXNetError, autograd, np, npx
 from mxnet.gluon.forward_trace import ForwardTrace, ReadShape
+from recorded import record_of
 
 
 @pytest.fixture(autouse=True)
@@ -46,7 +47,7 @@ def noted(function, *arrays):
             out = function(*given)
     finally:
         trace.end()
-    return trace, trace.release(out), [trace.reads.get(a._autograd) for a in given]
+    return trace, trace.release(out), [trace.reads.get(record_of(a)) for a in given]
 
 
 @pytest.mark.parametrize("function, axes, by_type", [
@@ -58,7 +59,7 @@ def noted(function, *arrays):
 def test_what_is_read_of_an_argument(function, axes, by_type):
     x = np.array([[1., 2, 3], [4, 5, 6]])
     trace, out, (reads,) = noted(function, x)
-    assert not trace.failure and out.tolist() == function(x).tolist() and out._autograd is x._autograd is None
+    assert not trace.failure and out.tolist() == function(x).tolist() and record_of(out) is record_of(x) is None
     assert (reads is None) if axes is None and not by_type else (reads.axes if reads.by_shape else None, reads.by_type) == (axes, by_type)
 
 
@@ -68,7 +69,7 @@ def test_what_is_read_of_an_argument(function, axes, by_type):
     (lambda x: np.array(x.as_torch().numpy()), "values of arrays were read"), (lambda x: np.isclose(x, x) * 1.0, "isclose is computed by NumPy")])
 def test_a_run_that_has_no_graph_goes_on(function, reason):
     trace, out, _ = noted(function, np.array([1., 2]))
-    assert reason in trace.failure and out._autograd is None
+    assert reason in trace.failure and record_of(out) is None
     assert out.tolist() == function(np.array([1., 2])).tolist()
     assert not autograd.is_recording()
 
@@ -104,7 +105,7 @@ def test_recording_outside_goes_on_inside():
         z += 1  # nothing that a gradient flows through
         with pytest.raises(MXNetError, match="Inplace operations"):
             noted(lambda x: x.__iadd__(1), x * 2)
-    assert y._autograd is None
+    assert record_of(y) is None
 
 
 def test_arrays_in_a_recorded_run_may_be_written_to_where_an_eager_call_may():

@@ -134,7 +134,7 @@ def test_memory_stays_where_it_is():
 
     before = steps(10)
     assert steps(300) <= before
-    assert all(level.free for level in training_capture._levels[torch.device("cuda", 0)])
+    assert all(level.free for level in training_capture.levels(torch.device("cuda", 0)))
 
 
 def test_networks_in_turns_share_memory():

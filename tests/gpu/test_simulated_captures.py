@@ -9,19 +9,16 @@ import mxnet as mx
 from capture_checks import data, network, same, trained
 from mxnet import autograd, gluon
 from mxnet.gluon import nn
-from mxnet.graph.backends.cuda import graph_capture, training_capture
+from mxnet.graph.backends.cuda import training_capture
 from mxnet.ndarray import dispatch
 from mxnet.ops import differentiation
-from simulated_captures import Cuda
+from simulated_captures import installed
 from simulated_gpus import gpus
 
 
 @pytest.fixture
 def cuda(monkeypatch):
-    fake = Cuda()
-    monkeypatch.setattr(graph_capture, "cuda", fake)
-    monkeypatch.setattr(graph_capture, "_devices", {})
-    monkeypatch.setattr(training_capture, "_levels", {})
+    fake = installed(monkeypatch)
     with gpus():
         yield fake
 
@@ -160,7 +157,7 @@ def test_memory_goes_with_the_network(cuda):
             y = net(mx.nd.ones((1, 3), ctx=ctx))
         y.backward()
     assert len(cuda.graphs) == 2
-    level, = training_capture._levels[torch.device("cuda", 0)]
+    level, = training_capture.levels(torch.device("cuda", 0))
     assert level.free
 
 

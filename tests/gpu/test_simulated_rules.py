@@ -98,10 +98,10 @@ def test_arrays_of_no_axes_keep_their_shape(gpu):
     assert turned.flags.c_contiguous and turned.tolist() == [[1, 3], [2, 4]]
 
 
-@pytest.mark.parametrize("mode", sorted(rnn._FUSED))
+@pytest.mark.parametrize("mode", sorted(rnn.TORCH_FUNCTIONS))
 def test_recurrent_layers_tell_cudnn_to_keep_what_gradients_need(gpu, mode, monkeypatch):
-    told, function = [], rnn._FUSED[mode]
-    monkeypatch.setitem(rnn._FUSED, mode, lambda *arguments: told.append(arguments[6]) or function(*arguments))
+    told, function = [], rnn.TORCH_FUNCTIONS[mode]
+    monkeypatch.setitem(rnn.TORCH_FUNCTIONS, mode, lambda *arguments: told.append(arguments[6]) or function(*arguments))
     size = {"lstm": 4, "gru": 3}.get(mode, 1) * 4 * (3 + 4 + 2)
     inputs = [mx.nd.ones((5, 2, 3), ctx=gpu), mx.nd.ones(size, ctx=gpu) / 10, mx.nd.zeros((1, 2, 4), ctx=gpu)]
     inputs += [mx.nd.zeros((1, 2, 4), ctx=gpu)] * (mode == "lstm")

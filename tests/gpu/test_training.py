@@ -7,8 +7,10 @@ import pytest
 import torch
 
 import mxnet as mx
+from amp_state import switch_off
 from batch_norm_checks import TOLERANCES, faults, layer
 from gpu_checks import GPU, close, needs_gpu
+from kernel_limits import used_from
 from mxnet import autograd, gluon, nd
 from mxnet.contrib import amp
 from mxnet.kernels.nn import batch_norm_on_gpu, sgd_on_gpu
@@ -122,9 +124,7 @@ def train(net, trainer, x, y, steps, scale=None):
 @pytest.fixture
 def amp_off():
     yield
-    if amp.amp._State.installation is not None:
-        amp.amp._State.installation.undo()
-        amp.amp._State.installation = None
+    switch_off()
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
@@ -208,7 +208,7 @@ def test_a_network_trains_on_the_fused_batch_norms(monkeypatch):
     batch_norm_on_gpu.available(GPU.torch_device, torch.float16)
     batch_norm_on_gpu.wait()
     calls, function = [], batch_norm_on_gpu._Fused.apply
-    monkeypatch.setattr(batch_norm_on_gpu, "_WORTHWHILE", 0)
+    used_from(monkeypatch, 0, batch_norm_on_gpu)
     monkeypatch.setattr(batch_norm_on_gpu._Fused, "apply", lambda *a: calls.append((a[3] is not None, a[4] is not None, a[-1])) or function(*a))
     x, y = images()
     curves = []

@@ -1,6 +1,7 @@
 """What tests of several passes need."""
 import pytest
 
+from kernel_limits import forget_choices, used_from
 from mxnet import kernels
 from mxnet.kernels.conv import convolution, prepacked_conv
 
@@ -10,7 +11,6 @@ def kernels_compute_all(monkeypatch):
     """Kernels compute the smallest convolutions, and Winograd F(4x4) wins each race."""
     if any(kernels.load(name) is None for name in ("conv/convolution", "conv/prepacked_conv", "conv/winograd")):
         pytest.skip("no C++ compiler")
-    for module in (prepacked_conv, convolution):
-        monkeypatch.setattr(module, "_WORTHWHILE", 0)
-    monkeypatch.setattr(prepacked_conv, "_found", {})
+    used_from(monkeypatch, 0, prepacked_conv, convolution)
+    forget_choices(monkeypatch, prepacked_conv)
     monkeypatch.setattr(prepacked_conv.autotuner, "fastest", lambda key, runs: "Winograd F(4x4)" if "Winograd F(4x4)" in runs else "direct")

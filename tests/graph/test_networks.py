@@ -4,6 +4,7 @@ import pytest
 import torch
 
 import mxnet as mx
+from kernel_limits import used_from
 from mxnet.gluon.model_zoo import vision
 from mxnet.graph import GraphRunner, lower
 
@@ -77,8 +78,7 @@ def test_random_graphs_on_openvino(seed):
 def test_random_graphs_train_through_the_passes(seed, monkeypatch):
     from mxnet.kernels.conv import convolution
     from mxnet.kernels.nn import batch_norm
-    monkeypatch.setattr(batch_norm, "_WORTHWHILE", 0)
-    monkeypatch.setattr(convolution, "_WORTHWHILE", 0)
+    used_from(monkeypatch, 0, batch_norm, convolution)
     out, inputs = random_graph(seed, channels=16)
     inputs = [t.contiguous(memory_format=torch.channels_last) if t.dim() == 4 else t for t in inputs]
     aux = set(out.list_auxiliary_states())

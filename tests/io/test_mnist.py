@@ -90,7 +90,7 @@ def test_logging_can_be_set_up_afterwards(files, monkeypatch):
 
 
 def test_shuffled_order_is_mxnets():
-    assert mnist._shuffled(10, 3) == [6, 5, 3, 0, 7, 8, 2, 4, 9, 1]
-    assert mnist._shuffled(200, 0)[:12] == [199, 182, 31, 195, 14, 151, 58, 53, 146, 68, 165, 107]
-    order = mnist._shuffled(60000, 1)  # numbers of the remainder, which are drawn anew, shift all that follows
+    assert mnist.shuffled(10, 3) == [6, 5, 3, 0, 7, 8, 2, 4, 9, 1]
+    assert mnist.shuffled(200, 0)[:12] == [199, 182, 31, 195, 14, 151, 58, 53, 146, 68, 165, 107]
+    order = mnist.shuffled(60000, 1)  # numbers of the remainder, which are drawn anew, shift all that follows
     assert [i % 256 for i in order[:12]] == [31, 141, 156, 165, 86, 13, 207, 35, 243, 195, 79, 38] and sorted(order) == list(range(60000))

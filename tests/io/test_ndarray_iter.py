@@ -56,7 +56,7 @@ def test_by_pieces():
     assert it.getdata()[0].asnumpy().tolist() == [0, 1, 2] and it.getlabel() == [] and it.getpad() == 0 and it.getindex() is None
     assert it.iter_next() and it.getpad() == 1
     assert not it.iter_next()
-    with pytest.raises(MXNetError, match="at the end of its data; call reset"):
+    with pytest.raises(MXNetError, match="at the end of its data, at example 6 of 5; call reset"):
         it.getdata()
     assert (it.cursor, it.num_source, it.num_data) == (6, 1, 5)
 

@@ -165,7 +165,7 @@ def parser(request, monkeypatch):
 
 @pytest.mark.parametrize("block", [1, 7, 1 << 20])
 def test_messy_lines(tmp_path, monkeypatch, parser, block):
-    monkeypatch.setattr(text, "_BLOCK", block)
+    monkeypatch.setattr(text, "BLOCK", block)
     (tmp_path / "x.svm").write_bytes(MESSY)
     batch, = mx.io.LibSVMIter(data_libsvm=str(tmp_path / "x.svm"), data_shape=(4,), batch_size=6)
     assert batch.label[0].asnumpy().tolist() == [1, 2, 3, 4, 5, -6] and batch.index.tolist() == list(range(6))
@@ -178,7 +178,7 @@ def test_messy_lines(tmp_path, monkeypatch, parser, block):
 
 @pytest.mark.parametrize("block", [1, 5, 1 << 20])
 def test_errors_name_the_line_whatever_the_block(tmp_path, monkeypatch, parser, block):
-    monkeypatch.setattr(text, "_BLOCK", block)
+    monkeypatch.setattr(text, "BLOCK", block)
     (tmp_path / "x.csv").write_bytes(b"1\n\n2\n" * 300 + b"3\nx\n")
     with pytest.raises(MXNetError, match="x.csv, line 902: expected numbers of type float32"):
         list(mx.io.CSVIter(data_csv=str(tmp_path / "x.csv"), data_shape=(1,), batch_size=10))
@@ -190,7 +190,7 @@ def test_errors_name_the_line_whatever_the_block(tmp_path, monkeypatch, parser, 
 
 
 def test_a_file_that_becomes_shorter(tmp_path, monkeypatch):
-    monkeypatch.setattr(text, "_BLOCK", 64)
+    monkeypatch.setattr(text, "BLOCK", 64)
     path = tmp_path / "x.csv"
     path.write_bytes(b"1\n" * 20000)
     blocks = blocks_of_lines(str(path))

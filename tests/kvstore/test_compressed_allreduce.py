@@ -4,7 +4,7 @@ import torch
 
 from job_checks import outputs
 from mxnet import MXNetError
-from mxnet.kvstore import compressed_allreduce
+from mxnet.kvstore.compressed_allreduce import _paired, _restored, _shortened, _unpaired
 from mxnet.kvstore.compression import make_compression
 
 
@@ -21,22 +21,22 @@ def test_codes_say_what_is_sent(kind, unit):
 @pytest.mark.parametrize("count", [0, 1, 2, 999])
 def test_sums_survive_their_journey(most, wide, count):
     sums = torch.randint(-most, most + 1, (count,), dtype=wide)
-    sent = compressed_allreduce._shortened(compressed_allreduce._paired(sums, most))
-    assert torch.equal(compressed_allreduce._unpaired(sent, count, most, "push"), sums)
+    sent = _shortened(_paired(sums, most))
+    assert torch.equal(_unpaired(sent, count, most, "push"), sums)
 
 
 def test_what_is_mostly_zero_is_short():
     codes = torch.zeros(100_000, dtype=torch.uint8)
     codes[::50] = 0b11000000
-    assert compressed_allreduce._shortened(codes).numel() < 15_000
+    assert _shortened(codes).numel() < 15_000
 
 
 def test_damaged_bytes_are_refused():
-    sent = compressed_allreduce._shortened(torch.arange(200, dtype=torch.uint8))
+    sent = _shortened(torch.arange(200, dtype=torch.uint8))
     with pytest.raises(MXNetError, match="push: another worker sent compressed gradients of more than 100 bytes"):
-        compressed_allreduce._restored(sent, 100, "push")
+        _restored(sent, 100, "push")
     with pytest.raises(MXNetError, match="damaged"):
-        compressed_allreduce._restored(torch.full((50,), 255, dtype=torch.uint8), 100, "push")
+        _restored(torch.full((50,), 255, dtype=torch.uint8), 100, "push")
 
 
 def test_three_workers_send_less_than_a_fifteenth():

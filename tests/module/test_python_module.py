@@ -54,7 +54,7 @@ def test_what_needs_devices_or_executors_is_refused(caplog):
     for call in (module.get_outputs, module.get_input_grads):
         with pytest.raises(MXNetError, match="merge_multi_context=True"):
             call(merge_multi_context=False)
-    with pytest.raises(RuntimeError, match="pre_sliced=True"):
+    with pytest.raises(RuntimeError, match="pre_sliced=False expected, received True"):
         module.update_metric(mx.metric.Accuracy(), [[mx.nd.ones(1)]], pre_sliced=True)
     with pytest.raises(NotImplementedError, match="executor"):
         module.install_monitor(None)

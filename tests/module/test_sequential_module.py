@@ -80,7 +80,7 @@ def test_input_gradients_of_a_chain():
 def test_chain_errors():
     with pytest.raises(MXNetError, match="unknown keyword 'takes_labels'; expected one of .*auto_wiring.*take_labels"):
         mx.mod.SequentialModule().add(mx.mod.Module(body(), label_names=[]), takes_labels=True)
-    with pytest.raises(MXNetError, match="SequentialModule is empty"):
+    with pytest.raises(MXNetError, match="at least one module expected, received none"):
         mx.mod.SequentialModule().bind([("data", (4, 3))])
     twice = mx.mod.SequentialModule().add(mx.mod.Module(head("a"), label_names=[]))
     twice.add(mx.mod.Module(head("a"), label_names=[]), auto_wiring=True)

@@ -87,7 +87,8 @@ def test_moveaxis():
     x = nd.zeros((1, 2, 3))
     assert [nd.moveaxis(x, *a).shape for a in ((0, 2), (-1, 0), ([0, 1], [2, 0]))] == [(2, 3, 1), (3, 1, 2), (2, 3, 1)]
     for source, destination, text in ((3, 0, r"source \[3\] names axes that an array of 3 axes does not have"),
-                                      ([0, 0], [1, 2], "source names an axis twice"), ([0], [1, 2], "a destination for each source expected")):
+                                      ([0, 0], [1, 2], r"source \[0, 0\] names an axis twice"),
+                                      ([0], [1, 2], "a destination for each source expected")):
         with pytest.raises(ValueError, match=text):
             nd.moveaxis(x, source, destination)
 

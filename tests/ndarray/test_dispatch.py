@@ -12,6 +12,7 @@ from mxnet.base import MXNetError
 from mxnet.ndarray import dispatch
 from mxnet.ndarray.dispatch import Recorded, Unrecorded, invoke, mode
 from mxnet.ops.registry import Operator, get
+from recorded import record_of
 
 CPU1 = mx.cpu(1)
 
@@ -147,13 +148,13 @@ def test_out_takes_its_place_in_the_graph_while_recording():
 
 def test_what_is_recorded_and_what_is_not():
     x, data = marked(1, 2), nd.array([3, 4])
-    assert (x * 2)._autograd is None
+    assert record_of(x * 2) is None
     with autograd.record():
-        assert (data * 2)._autograd is None
+        assert record_of(data * 2) is None
         product = invoke(get("broadcast_mul"), (x, data), {})
-    assert type(product._autograd) is Recorded and product._autograd.index == 0
-    node = product._autograd.node
-    assert node.op is get("broadcast_mul") and node.inputs[0] is x._autograd and type(data._autograd) is Unrecorded and node.outputs[0]() is product
+    assert type(record_of(product)) is Recorded and record_of(product).index == 0
+    node = record_of(product).node
+    assert node.op is get("broadcast_mul") and node.inputs[0] is record_of(x) and type(record_of(data)) is Unrecorded and node.outputs[0]() is product
     assert dispatch.in_graph(product) and dispatch.in_graph(x) and not dispatch.in_graph(data) and not dispatch.in_graph(nd.ones((1,)))
     assert data.grad is None
 
@@ -162,7 +163,7 @@ def test_each_of_several_results_is_recorded():
     x = marked(1, 2)
     with autograd.record():
         parts = nd.split(x, num_outputs=2, axis=0)
-    assert [p._autograd.index for p in parts] == [0, 1] and parts[0]._autograd.node is parts[1]._autograd.node
+    assert [record_of(p).index for p in parts] == [0, 1] and record_of(parts[0]).node is record_of(parts[1]).node
     parts[1].backward()
     assert x.grad.asnumpy().tolist() == [0, 1]
 

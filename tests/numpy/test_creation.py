@@ -99,7 +99,7 @@ def test_asarray_copies_where_it_must():
     assert np.asarray(x) is x and np.asarray(x, copy=True) is not x and np.asarray([1, 2], dtype="uint16").dtype == onp.uint16
     host = onp.arange(3)
     assert np.asarray(host).tolist() == [0, 1, 2] and np.asarray(5).dtype == onp.float32
-    with pytest.raises(ValueError, match="another type or device needs a copy, and copy=False forbids it"):
+    with pytest.raises(ValueError, match=r"float64 on cpu\(0\) needs a copy of an array of float32 on cpu\(0\), and copy=False forbids it"):
         np.asarray(x, dtype="float64", copy=False)
     with pytest.raises(ValueError, match=r"asarray: \[1\] needs a copy"):
         np.asarray([1], copy=False)

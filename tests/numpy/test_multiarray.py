@@ -76,7 +76,7 @@ def test_assignment(key, value, expected):
 
 def test_assignment_errors():
     x = np.arange(3)
-    with pytest.raises(TypeError, match="takes no NDArray of mx.nd; call as_np_ndarray"):
+    with pytest.raises(TypeError, match=r"an array of mx.np expected as values, received an NDArray of mx.nd of shape \(3,\); call as_np_ndarray"):
         x[:] = mx.nd.array([1, 2, 3])
     with pytest.raises(ValueError, match=r"shape \(2,\)"):
         x[[0, 1, 2]] = np.array([1.0, 2.0])

@@ -14,6 +14,7 @@ from mxnet import autograd, nd
 from mxnet.base import MXNetError
 from mxnet.ndarray import NDArray, dispatch
 from mxnet.ops.registry import OPERATORS
+from recorded import record_of
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from records import RECORDS  # noqa: E402
@@ -72,8 +73,8 @@ def memory(arrays):
 def check_own(results, others):
     """Each array is contiguous and shares memory with no other."""
     for r in results:
-        assert isinstance(r, NDArray) and (r._is_sparse or r._data.is_contiguous() and not r._data.requires_grad)
-    places = memory(r for r in results if not r._is_sparse)
+        assert isinstance(r, NDArray) and (r.stype != "default" or r._data.is_contiguous() and not r._data.requires_grad)
+    places = memory(r for r in results if r.stype == "default")
     assert len(set(places)) == len(places)
     assert not set(places) & set(memory(others))
 
@@ -128,7 +129,7 @@ def test_what_was_differentiated_is_constant_afterwards(case):
     if not heads:
         pytest.skip("nothing differentiable in this mode")
     autograd.backward(heads, gradients)
-    assert all(h._autograd is None and not h._data.requires_grad for h in heads)
+    assert all(record_of(h) is None and not h._data.requires_grad for h in heads)
     with pytest.raises(MXNetError, match="differentiated before.*retain_graph"):
         heads[0].backward()
     with autograd.record():

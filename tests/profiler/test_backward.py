@@ -12,11 +12,11 @@ from mxnet.profiler.events import Events, Kind
 @pytest.fixture(params=["compiled", "hooks"])
 def backward(request, monkeypatch):
     if request.param == "hooks":
-        monkeypatch.setattr(Backward, "_load", staticmethod(lambda: None))
+        monkeypatch.setattr(Backward, "load_library", staticmethod(lambda: None))
     elif kernels.load("runtime/autograd_hooks") is None:
         pytest.skip("needs a C++ compiler")
     made = Backward(Events())
-    made._events.sums = True
+    made.events.sums = True
     made.watch(True)
     yield made
     made.watch(False)
@@ -24,13 +24,13 @@ def backward(request, monkeypatch):
 
 def call(backward, name, function, *inputs):
     result = function(*inputs)
-    backward.note(backward._events.number(Kind("X", name, "operator")), inputs, result)
+    backward.note(backward.events.number(Kind("X", name, "operator")), inputs, result)
     return result
 
 
 def counts(backward):
     backward.collect()
-    return {name: total[0] for (_, name), total in backward._events.totals().items() if name != "AccumulateGrad"}
+    return {name: total[0] for (_, name), total in backward.events.totals().items() if name != "AccumulateGrad"}
 
 
 def test_each_operator_has_one_event_however_many_steps_it_recorded(backward):
@@ -39,11 +39,11 @@ def test_each_operator_has_one_event_however_many_steps_it_recorded(backward):
     z = call(backward, "single", torch.exp, y)
     call(backward, "sum", torch.sum, z).backward()
     found = counts(backward)
-    if backward._library is not None:
+    if backward.library is not None:
         assert found == {"composite": 1, "single": 1, "sum": 1}
     else:  # hooks tell of steps
         assert found == {"composite": 4, "single": 1, "sum": 1}
-    times = {name: total[1] for (_, name), total in backward._events.totals().items()}
+    times = {name: total[1] for (_, name), total in backward.events.totals().items()}
     assert all(t > 0 for t in times.values())
 
 
@@ -53,7 +53,7 @@ def test_what_was_recorded_before_is_not_taken_for_an_operator_of_now(backward):
     y = x.exp().log()
     backward.watch(True)
     call(backward, "sum", torch.sum, y).backward()
-    expected = {"sum": 1, "_backward_unprofiled": 2} if backward._library is not None else None
+    expected = {"sum": 1, "_backward_unprofiled": 2} if backward.library is not None else None
     assert counts(backward)["sum"] == 1 and (expected is None or counts(backward) == expected)
 
 
@@ -75,7 +75,7 @@ def test_threads_that_record_are_told_apart(backward):
 
 def test_a_call_whose_steps_are_torn_apart_counts_once():
     steps = [("a", 0, 1, 10, 20), ("b", 1, 1, 20, 30), ("a", 0, 1, 30, 45), ("a", 0, 1, 45, 50), ("c", 2, 1, 31, 33)]
-    assert sorted(Backward._merged(steps), key=lambda r: r[3]) == [
+    assert sorted(Backward.merged(steps), key=lambda r: r[3]) == [
         (True, 0, 1, 10, 20), (True, 1, 1, 20, 30), (False, 0, 1, 30, 50), (True, 2, 1, 31, 33)]
 
 

@@ -46,3 +46,9 @@ def test_buckets_by_default_and_errors():
         mx.rnn.BucketSentenceIter([[1, 2]], 1, layout="NTC")
     with pytest.raises(MXNetError, match="no length is shared by 3 sentences"):
         mx.rnn.BucketSentenceIter([[1, 2]], 3)
+
+
+def test_the_buckets_of_the_program_stay_as_they_are():
+    buckets = [3, 2]
+    assert mx.rnn.BucketSentenceIter([[1, 2], [1, 2, 3]], 1, buckets=buckets).buckets == [2, 3] and buckets == [3, 2]
+    assert mx.rnn.BucketSentenceIter([[1, 2], [1, 2, 3]], 1, buckets=(3, 2)).buckets == [2, 3]

@@ -4,6 +4,7 @@ import pytest
 
 import mxnet as mx
 from mxnet import MXNetError
+from mxnet.rnn.rnn_cell import as_steps
 from rnn_checks import unrolled
 
 
@@ -64,3 +65,8 @@ def test_shared_parameters():
     first, _ = a(x, a.begin_state())
     second, _ = b(first, b.begin_state())
     assert second.list_arguments() == ["data", "shared_i2h_weight", "shared_i2h_bias", "shared_h2h_weight", "shared_h2h_bias"]
+
+
+def test_steps_of_a_sequence_in_another_layout():
+    merged, axis = as_steps(2, mx.sym.var("data"), "NTC", True, in_layout="TNC")
+    assert axis == 1 and merged.eval(data=mx.nd.arange(6).reshape((2, 3, 1)))[0].asnumpy()[..., 0].tolist() == [[0, 3], [1, 4], [2, 5]]

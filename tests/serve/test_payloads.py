@@ -47,7 +47,7 @@ def test_a_row_without_a_batch_and_several_inputs():
     ("application/json", b'{"a": [1]}', TWO, 400, r"inputs \['a', 'b'\], received \['a'\]"),
     ("text/csv", b"1,x\n", DATA, 400, "CSV of numbers"),
     ("text/csv", b"\n", DATA, 400, "received nothing"),
-    ("text/csv", b"1,2\n1\n", DATA, 400, "different numbers of cells"),
+    ("text/csv", b"1,2\n1\n", DATA, 400, r"must have equally many cells, received \[1, 2\]"),
     ("text/csv", b"1,2.5\n", WHOLE, 400, "takes integers"),
     ("text/csv", b"1,inf\n", WHOLE, 400, "takes integers"),
     ("application/x-npy", npy(np.array([[1, 2.5]])), WHOLE, 400, "does not fit the input 'data' of type INT32"),
@@ -61,11 +61,13 @@ def test_refusals(content_type, body, inputs, status, text):
 
 
 @pytest.mark.parametrize("body, text", [
-    (b"", "no .npy file"), (b"\x93NUMPY\x01\x00\xff\xff{}", "no .npy file"),
+    (b"", "an .npy file is expected, received 0 bytes"),
+    (b"\x93NUMPY\x01\x00\xff\xff{}", "an .npy file is expected, received 12 bytes that begin with b'"),
     (b"\x93NUMPY\x01\x00\x02\x00{}", "header of the .npy file can't be read"),
     (npy(np.ones(3))[:-1], "holds 23 bytes of values, its header says 24"), (npy(np.array(["a"])), "must hold numbers"),
     (npy(np.zeros(3)).replace(b"(3,)", b"(10**9,)"), "can't be read"), (npy(np.zeros(3)).replace(b"(3,)", b"(99999999999999,)"), "its header says"),
-    (npy(np.zeros(3)).replace(b"(3,)", b"(-1,)"), "has no shape"), (npy(np.zeros(3)).replace(b"'<f8'", b"'|O' "), "must hold numbers"),
+    (npy(np.zeros(3)).replace(b"(3,)", b"(-1,)"), r"must have a shape, received \(-1,\)"),
+    (npy(np.zeros(3)).replace(b"'<f8'", b"'|O' "), "must hold numbers"),
     (npy(np.zeros(3)).replace(b"'<f8'", b"'zz'"), "can't be read"),
 ])
 def test_npy_files_that_are_not_believed(body, text):

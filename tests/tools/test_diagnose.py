@@ -31,7 +31,7 @@ def test_the_program_prints_all_parts_but_the_network():
 
 
 def test_parts_are_left_out(capsys):
-    assert diagnose.main([f"--{name}=0" for name in diagnose._PARTS if name != "python"]) == 0
+    assert diagnose.main([f"--{name}=0" for name in diagnose.PARTS if name != "python"]) == 0
     assert [line for line in capsys.readouterr().out.splitlines() if line.startswith("--")] == [
         "---------- python ----------", "---------- what looks wrong ----------"]
 
@@ -95,8 +95,8 @@ def test_an_interrupt_leaves_out_the_kernels_that_are_left(missing, capsys):
 def test_an_interrupt_ends_the_program_without_a_traceback(monkeypatch):
     def interrupted():
         raise KeyboardInterrupt
-    monkeypatch.setitem(diagnose._PARTS, "python", interrupted)
-    assert diagnose.main([f"--{name}=0" for name in diagnose._PARTS if name != "python"]) == 130
+    monkeypatch.setitem(diagnose.PARTS, "python", interrupted)
+    assert diagnose.main([f"--{name}=0" for name in diagnose.PARTS if name != "python"]) == 130
 
 
 def test_backends(monkeypatch):

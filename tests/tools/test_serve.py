@@ -22,9 +22,9 @@ def test_inputs_of_the_command_line():
 
 
 def test_devices_of_the_command_line():
-    assert serve._device("gpu(1)") == gpu(1) and serve._device("gpu") == gpu(0) and str(serve._device("cpu")) == "cpu(0)"
+    assert serve.parse_device("gpu(1)") == gpu(1) and serve.parse_device("gpu") == gpu(0) and str(serve.parse_device("cpu")) == "cpu(0)"
     with pytest.raises(MXNetError, match="received 'tpu'"):
-        serve._device("tpu")
+        serve.parse_device("tpu")
 
 
 def test_the_port_is_sagemakers(monkeypatch):

@@ -2,12 +2,18 @@
 
 Kept for programs whose own loaders use these parts; `DataLoader` is faster and does not use them.
 """
+from __future__ import annotations
+
 import io
 import multiprocessing
 import pickle
 import queue
 import threading
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from contextlib import AbstractContextManager
+from multiprocessing.connection import Connection
 from multiprocessing.reduction import ForkingPickler
+from typing import Any
 
 from .. import interrupts
 from ..base import MXNetError
@@ -18,26 +24,26 @@ from ..gluon.data.dataloader import _as_in_context
 class ConnectionWrapper:
     """A wrapper of a connection between processes that passes arrays through shared memory; other attributes are the connection's."""
 
-    def __init__(self, conn):
+    def __init__(self, conn: Connection):
         self._conn = conn
 
-    def send(self, obj):
+    def send(self, obj: Any) -> None:
         """Send an object."""
         content = io.BytesIO()
         ForkingPickler(content, pickle.HIGHEST_PROTOCOL).dump(obj)
         self._conn.send_bytes(content.getvalue())
 
-    def recv(self):
+    def recv(self) -> Any:
         """Receive an object."""
         return pickle.loads(self._conn.recv_bytes())
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         if name == "_conn":
             raise AttributeError(name)  # during unpickling
         return getattr(self._conn, name)
 
 
-def worker_loop_v1(dataset, key_queue, data_queue, batchify_fn):
+def worker_loop_v1(dataset: Any, key_queue: Any, data_queue: Any, batchify_fn: Callable[[list[Any]], Any]) -> None:
     """Read requests ``(number, indices)``, make the batches, and write ``(number, batch)``, until the number is None."""
     while True:
         number, indices = key_queue.get()
@@ -46,7 +52,8 @@ def worker_loop_v1(dataset, key_queue, data_queue, batchify_fn):
         data_queue.put((number, batchify_fn([dataset[i] for i in indices])))
 
 
-def fetcher_loop_v1(data_queue, data_buffer, pin_memory=False, pin_device_id=0, data_buffer_lock=None):
+def fetcher_loop_v1(data_queue: Any, data_buffer: MutableMapping[int, Any], pin_memory: bool = False, pin_device_id: int = 0,
+                    data_buffer_lock: AbstractContextManager[Any] | None = None) -> None:
     """Move ``(number, batch)`` from a queue to a dict, on the CPU or in pinned memory, until the number is None."""
     while True:
         number, batch = data_queue.get()
@@ -73,13 +80,16 @@ class _MultiWorkerIterV1:
         The function that a worker runs; see `worker_loop_v1`.
     """
 
-    def __init__(self, num_workers, dataset, batchify_fn, batch_sampler, pin_memory=False, pin_device_id=0, worker_fn=worker_loop_v1):
+    def __init__(self, num_workers: int, dataset: Any, batchify_fn: Callable[[list[Any]], Any], batch_sampler: Any, pin_memory: bool = False,
+                 pin_device_id: int = 0, worker_fn: Callable[..., None] = worker_loop_v1):
         if num_workers < 1:
             raise AssertionError(f"_MultiWorkerIterV1: at least one worker expected, received {num_workers}")
         self._num_workers, self._batch_sampler = num_workers, batch_sampler
         self._iter = iter(batch_sampler)
-        self._key_queue, self._data_queue = multiprocessing.SimpleQueue(), multiprocessing.SimpleQueue()
-        self._data_buffer, self._arrived = {}, queue.SimpleQueue()
+        self._key_queue: Any = multiprocessing.SimpleQueue()
+        self._data_queue: Any = multiprocessing.SimpleQueue()
+        self._data_buffer: dict[int, Any] = {}
+        self._arrived: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._sent_idx = self._rcvd_idx = 0
         self._shutdown = False
         self._workers = [multiprocessing.Process(target=worker_fn, args=(dataset, self._key_queue, self._data_queue, batchify_fn), daemon=True)
@@ -94,13 +104,13 @@ class _MultiWorkerIterV1:
         for _ in range(2 * num_workers):
             self._push_next()
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._batch_sampler)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         return self
 
-    def _push_next(self):
+    def _push_next(self) -> None:
         """Request another batch, if there is one."""
         indices = next(self._iter, None)
         if indices is not None:
@@ -108,7 +118,7 @@ class _MultiWorkerIterV1:
                 self._key_queue.put((self._sent_idx, indices))
             self._sent_idx += 1
 
-    def __next__(self):
+    def __next__(self) -> Any:
         if self._shutdown or self._rcvd_idx == self._sent_idx:
             self.shutdown()
             raise StopIteration
@@ -124,18 +134,18 @@ class _MultiWorkerIterV1:
         self._push_next()
         return batch
 
-    def next(self):
+    def next(self) -> Any:
         """Return the next batch."""
         return self.__next__()
 
-    def shutdown(self):
+    def shutdown(self) -> None:
         """Stop the workers and the thread."""
         if not getattr(self, "_shutdown", True):
             self._shutdown = True
             self._ending.now()
 
 
-def _end(data_queue, fetcher, workers):
+def _end(data_queue: Any, fetcher: threading.Thread, workers: Sequence[multiprocessing.Process]) -> None:
     data_queue.put((None, None))  # before workers end: one that is killed within a message keeps the queue's lock
     fetcher.join()
     for worker in workers:
@@ -146,11 +156,11 @@ def _end(data_queue, fetcher, workers):
 class _Announcing:
     """A context manager in the place of a lock, which at its end puts None into a queue to wake up the waiting thread."""
 
-    def __init__(self, arrived):
+    def __init__(self, arrived: queue.SimpleQueue[None]):
         self._arrived = arrived
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         pass
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: object) -> None:
         self._arrived.put(None)

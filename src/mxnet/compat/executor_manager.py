@@ -1,8 +1,10 @@
 """The executors of one network on several devices for `FeedForward`. New programs use `Module`."""
+from __future__ import annotations
+
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,10 +17,14 @@ from ..module import executor_group
 from ..module.executor_group import _split_input_slice
 from ..symbol import Symbol
 
+if TYPE_CHECKING:
+    from ..executor import Executor
+    Targets = Sequence[nd.NDArray | Sequence[tuple[slice, nd.NDArray]]]
+
 __all__ = ["DataParallelExecutorGroup", "DataParallelExecutorManager"]
 
 
-def _check_arguments(symbol):
+def _check_arguments(symbol: Symbol) -> None:
     """Raise if two arguments, or two auxiliary states, of a network have the same name."""
     for kind, names in (("argument", symbol.list_arguments()), ("auxiliary param", symbol.list_auxiliary_states())):
         repeated = sorted({name for name in names if names.count(name) > 1})
@@ -26,9 +32,9 @@ def _check_arguments(symbol):
             raise ValueError(f"Find duplicated {kind} name {repeated}; give the operators different names. All names: {names}")
 
 
-def _load_general(data, targets):
+def _load_general(data: Sequence[nd.NDArray] | None, targets: Targets) -> None:
     """Copy arrays into bound ones; a target is one array, or a list of ``(slice of the batch, array)``."""
-    for source, target in zip(data, targets):
+    for source, target in zip(data or (), targets):
         if isinstance(target, nd.NDArray):
             source.copyto(target)
             continue
@@ -39,15 +45,18 @@ def _load_general(data, targets):
             source[part].copyto(array)
 
 
-def _load_data(batch, targets):
+def _load_data(batch: DataBatch, targets: Targets) -> None:
     _load_general(batch.data, targets)
 
 
-def _load_label(batch, targets):
+def _load_label(batch: DataBatch, targets: Targets) -> None:
     _load_general(batch.label, targets)
 
 
-def _bind_exec(sym, ctx, input_shapes, param_names, need_grad=False, base_exec=None, shared_data_arrays=None, input_types=None, logger=logging):
+def _bind_exec(sym: Symbol, ctx: Context, input_shapes: Mapping[str, tuple[int, ...]], param_names: Sequence[str],
+               need_grad: bool | set[str] = False, base_exec: Executor | None = None,
+               shared_data_arrays: MutableMapping[str, nd.NDArray] | None = None, input_types: Mapping[str, Any] | None = None,
+               logger: Any = logging) -> Executor:
     """Return an executor that shares the parameters of `base_exec`, if it is given, and has its inputs in the arrays of `shared_data_arrays`.
 
     `need_grad` is a set of the names of arguments that get gradients, True for all but the inputs, or False.
@@ -100,8 +109,8 @@ class DataParallelExecutorGroup:
         The group whose parameters and memory are shared.
     """
 
-    def __init__(self, sym: Symbol, arg_names: Sequence[str], param_names: Sequence[str], ctx: Sequence[Context], slices: Sequence[slice],
-                 train_data: Any, shared_group: "DataParallelExecutorGroup | None" = None):
+    def __init__(self, sym: Symbol, arg_names: Sequence[str], param_names: Sequence[str], ctx: list[Context], slices: Sequence[slice],
+                 train_data: Any, shared_group: DataParallelExecutorGroup | None = None):
         _check_arguments(sym)
         data, label = ([DataDesc(d[0], d[1], d.dtype if isinstance(d, DataDesc) else mx_real_t) for d in described]
                        for described in (train_data.provide_data, train_data.provide_label))
@@ -110,7 +119,8 @@ class DataParallelExecutorGroup:
         self.param_names = [arg_names[i] for i in self.param_idx]
         self._group: executor_group.DataParallelExecutorGroup = executor_group.DataParallelExecutorGroup(
             sym, ctx, [part.stop - part.start for part in slices], data, label, self.param_names, for_training=True, inputs_need_grad=False,
-            shared_group=shared_group and shared_group._group, grad_req={n: "null" if n in inputs else "write" for n in sym.list_arguments()})
+            shared_group=None if shared_group is None else shared_group._group,
+            grad_req={n: "null" if n in inputs else "write" for n in sym.list_arguments()})
         group = self._group
         self.train_execs, self.slices, self.shared_data_arrays = group.execs, group.slices, group.shared_data_arrays
         self.data_names, self.label_names, self.aux_names = group.data_names, group.label_names, group.aux_names
@@ -151,7 +161,9 @@ class DataParallelExecutorManager:
         Maps a bucket key to its network.
     """
 
-    def __init__(self, symbol, ctx, train_data, arg_names, param_names, aux_names, work_load_list=None, logger=None, sym_gen=None):
+    def __init__(self, symbol: Symbol, ctx: list[Context], train_data: Any, arg_names: Sequence[str], param_names: Sequence[str],
+                 aux_names: Sequence[str], work_load_list: list[float] | None = None, logger: Any = None,
+                 sym_gen: Callable[[Any], Symbol] | None = None):
         (logger or logging).info("Start training with %s", str(ctx))
         if work_load_list is None:
             work_load_list = [1] * len(ctx)
@@ -165,21 +177,21 @@ class DataParallelExecutorManager:
         self.symbol = symbol
         self.sym_gen = sym_gen
         self.execgrp = DataParallelExecutorGroup(symbol, arg_names, param_names, ctx, self.slices, train_data)
-        self.curr_execgrp = None
+        self.curr_execgrp: Any = None  # a DataParallelExecutorGroup, from the first batch on
         if sym_gen is not None:
             self.execgrp_bucket = {train_data.default_bucket_key: self.execgrp}
 
-    def install_monitor(self, monitor):
+    def install_monitor(self, monitor: Any) -> None:
         """Install a `Monitor` in the executors."""
         if self.sym_gen is not None:
             raise NotImplementedError("with buckets there is no one network to watch; use BucketingModule.install_monitor")
         self.execgrp._group.install_monitor(monitor)
 
-    def set_params(self, arg_params, aux_params):
+    def set_params(self, arg_params: dict[str, nd.NDArray], aux_params: dict[str, nd.NDArray]) -> None:
         """Copy parameters to all devices."""
         self.execgrp._group.set_params(arg_params, aux_params)
 
-    def copy_to(self, arg_params, aux_params):
+    def copy_to(self, arg_params: dict[str, nd.NDArray], aux_params: dict[str, nd.NDArray]) -> None:
         """Write the parameters, averaged over the devices, into the arrays of two dicts."""
         self.execgrp._group.get_params(arg_params, aux_params)
 
@@ -187,7 +199,7 @@ class DataParallelExecutorManager:
     grad_arrays = property(attrgetter("execgrp.grad_arrays"), doc="Per parameter, the gradient on each device.")
     aux_arrays = property(attrgetter("execgrp.aux_arrays"), doc="Per auxiliary state, the array on each device.")
 
-    def load_data_batch(self, data_batch):
+    def load_data_batch(self, data_batch: DataBatch) -> None:
         """Load each device's slice of a batch in the group of the batch's bucket."""
         self.curr_execgrp = self.execgrp
         if self.sym_gen is not None:
@@ -198,14 +210,14 @@ class DataParallelExecutorManager:
             self.curr_execgrp = self.execgrp_bucket[key]
         self.curr_execgrp.load_data_batch(data_batch)
 
-    def update_metric(self, metric, labels, pre_sliced=False):
+    def update_metric(self, metric: EvalMetric, labels: Sequence, pre_sliced: bool = False) -> None:
         """Update a metric with the labels and the outputs of the current group."""
         self.curr_execgrp.update_metric(metric, labels, pre_sliced)
 
-    def backward(self):
+    def backward(self) -> None:
         """Compute gradients in the current group."""
         self.curr_execgrp.backward()
 
-    def forward(self, is_train=False):
+    def forward(self, is_train: bool = False) -> None:
         """Run the current group forward."""
         self.curr_execgrp.forward(is_train=is_train)

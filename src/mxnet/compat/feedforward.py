@@ -1,8 +1,12 @@
 """`FeedForward`, the symbolic training interface before `Module`."""
+from __future__ import annotations
+
 import importlib.util
 import logging
 import time
 import warnings
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,19 +24,31 @@ from ..kvstore.updates import create_kvstore, initialize_kvstore, update_params,
 from ..suggestions import shortened
 from .executor_manager import DataParallelExecutorManager, _check_arguments, _load_data
 
+if TYPE_CHECKING:
+    from ..executor import Executor
+    from ..initializer import Initializer
+    from ..kvstore import KVStoreBase
+    from ..ndarray import NDArray
+    Arrays = np.ndarray | NDArray
+    Callbacks = Callable[..., Any] | Sequence[Callable[..., Any]] | None
+
 SKLEARN_INSTALLED = importlib.util.find_spec("sklearn") is not None
 
 
-def _multiple_callbacks(callbacks, *args, **kwargs):
+def _multiple_callbacks(callbacks: Callbacks, *args: Any, **kwargs: Any) -> None:
     for callback in _as_list(callbacks or []):
         callback(*args, **kwargs)
 
 
-def _train_multi_device(symbol, ctx, arg_names, param_names, aux_names, arg_params, aux_params, begin_epoch, end_epoch, epoch_size,
-                        optimizer, kvstore, update_on_kvstore, train_data, eval_data=None, eval_metric=None, epoch_end_callback=None,
-                        batch_end_callback=None, logger=None, work_load_list=None, monitor=None, eval_end_callback=None,
-                        eval_batch_end_callback=None, sym_gen=None):
+def _train_multi_device(symbol: sym.Symbol, ctx: Sequence[Context], arg_names: Sequence[str], param_names: Sequence[str], aux_names: Sequence[str],
+                        arg_params: dict[str, NDArray], aux_params: dict[str, NDArray], begin_epoch: int, end_epoch: int, epoch_size: int | None,
+                        optimizer: opt.Optimizer, kvstore: Any, update_on_kvstore: bool, train_data: Any, eval_data: Any = None,
+                        eval_metric: Any = None, epoch_end_callback: Callbacks = None, batch_end_callback: Callbacks = None, logger: Any = None,
+                        work_load_list: list[float] | None = None, monitor: Any = None, eval_end_callback: Callbacks = None,
+                        eval_batch_end_callback: Callbacks = None, sym_gen: Callable[[Any], sym.Symbol] | None = None) -> None:
     """Run the training loop of `FeedForward`."""
+    if eval_metric is None:
+        raise MXNetError("_train_multi_device: an EvalMetric expected, received None")
     logger = logger or logging
     manager = DataParallelExecutorManager(symbol=symbol, sym_gen=sym_gen, ctx=ctx, train_data=train_data, param_names=param_names,
                                           arg_names=arg_names, aux_names=aux_names, work_load_list=work_load_list, logger=logger)
@@ -46,7 +62,7 @@ def _train_multi_device(symbol, ctx, arg_names, param_names, aux_names, arg_para
     if kvstore:
         initialize_kvstore(kvstore, manager.param_arrays, arg_params, manager.param_names, update_on_kvstore)
 
-    def update():
+    def update() -> None:
         if not update_on_kvstore:
             update_params(manager.param_arrays, manager.grad_arrays, updater, len(ctx), kvstore, manager.param_names)
         elif "nccl" in kvstore.type:
@@ -93,7 +109,8 @@ def _train_multi_device(symbol, ctx, arg_names, param_names, aux_names, arg_para
             _validate(manager, eval_data, eval_metric, epoch, eval_batch_end_callback, eval_end_callback)
 
 
-def _validate(manager, eval_data, eval_metric, epoch, eval_batch_end_callback, eval_end_callback):
+def _validate(manager: DataParallelExecutorManager, eval_data: Any, eval_metric: metric.EvalMetric, epoch: int, eval_batch_end_callback: Callbacks,
+              eval_end_callback: Callbacks) -> None:
     """Compute the metric on the validation data after an epoch."""
     eval_data.reset()
     eval_metric.reset()
@@ -109,7 +126,7 @@ def _validate(manager, eval_data, eval_metric, epoch, eval_batch_end_callback, e
 
 
 class FeedForward:
-    """The symbolic training interface before `Module`; kept for old programs.
+    """The symbolic training interface before `Module`, for old programs.
 
     Parameters
     ----------
@@ -131,12 +148,15 @@ class FeedForward:
         The arguments of the optimizer.
     """
 
-    def __init__(self, symbol, ctx=None, num_epoch=None, epoch_size=None, optimizer="sgd", initializer=Uniform(0.01), numpy_batch_size=128,
-                 arg_params=None, aux_params=None, allow_extra_params=False, begin_epoch=0, **kwargs):
+    def __init__(self, symbol: sym.Symbol | Callable[[Any], sym.Symbol], ctx: Context | list[Context] | None = None, num_epoch: int | None = None,
+                 epoch_size: int | None = None, optimizer: str | opt.Optimizer = "sgd", initializer: Initializer = Uniform(0.01),
+                 numpy_batch_size: int = 128, arg_params: dict[str, NDArray] | None = None, aux_params: dict[str, NDArray] | None = None,
+                 allow_extra_params: bool = False, begin_epoch: int = 0, **kwargs: Any):
         warnings.warn("FeedForward is the interface before mx.mod.Module, which new programs use", DeprecationWarning, stacklevel=2)
         if not isinstance(symbol, sym.Symbol) and not callable(symbol):
             raise TypeError(f"FeedForward: symbol must be a Symbol or a function from a bucket key to one, received {shortened(symbol)}")
-        self.symbol, self.sym_gen = (symbol, None) if isinstance(symbol, sym.Symbol) else (None, symbol)
+        self.symbol: Any = symbol if isinstance(symbol, sym.Symbol) else None  # with buckets, the network of the default one from `fit` on
+        self.sym_gen = None if isinstance(symbol, sym.Symbol) else symbol
         self.ctx = [cpu()] if ctx is None else [ctx] if isinstance(ctx, Context) else ctx
         self.num_epoch = num_epoch
         self.epoch_size = epoch_size
@@ -144,22 +164,22 @@ class FeedForward:
         self.optimizer = optimizer
         self.initializer = initializer
         self.numpy_batch_size = numpy_batch_size
-        self.arg_params = arg_params
-        self.aux_params = aux_params
+        self.arg_params: Any = arg_params  # dicts of str to NDArray, from `fit` on if not given
+        self.aux_params: Any = aux_params
         self.allow_extra_params = allow_extra_params
         self.kwargs = kwargs.copy()
-        self._pred_exec = None
+        self._pred_exec: Executor | None = None
         self.argument_checked = False
         if self.sym_gen is None:
             self._check_arguments()
 
-    def get_params(self, deep=True):
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the constructor's arguments, as in scikit-learn's interface."""
         names = ("symbol", "ctx", "num_epoch", "epoch_size", "optimizer", "initializer", "numpy_batch_size", "arg_params", "aux_params",
                  "allow_extra_params", "begin_epoch")
         return {**{name: getattr(self, name) for name in names}, **self.kwargs}
 
-    def set_params(self, **params):
+    def set_params(self, **params: Any) -> FeedForward:
         """Set the constructor's arguments, as in scikit-learn's interface."""
         known = self.get_params()
         for name, value in params.items():
@@ -171,7 +191,7 @@ class FeedForward:
                 setattr(self, name, value)
         return self
 
-    def _check_arguments(self):
+    def _check_arguments(self) -> None:
         if self.argument_checked:
             return
         self.argument_checked = True
@@ -180,7 +200,7 @@ class FeedForward:
             self.arg_params = _only(self.arg_params, self.symbol.list_arguments())
             self.aux_params = _only(self.aux_params, self.symbol.list_auxiliary_states())
 
-    def _init_params(self, inputs, overwrite=False):
+    def _init_params(self, inputs: Iterable[Any], overwrite: bool = False) -> tuple[list[str], list[str], list[str]]:
         """Set all parameters to known or initial values; return the names of arguments, parameters and auxiliary states."""
         inputs = [d if isinstance(d, DataDesc) else DataDesc(*d) for d in inputs]
         arg_shapes, _, aux_shapes = self.symbol.infer_shape(**{d.name: d.shape for d in inputs})
@@ -191,7 +211,7 @@ class FeedForward:
         input_names = {d.name for d in inputs}
         attributes = self.symbol.attr_dict()
 
-        def values(names, shapes, types, known):
+        def values(names: Sequence[str], shapes: Sequence[Any], types: Sequence[Any], known: dict[str, NDArray] | None) -> dict[str, NDArray]:
             made = {}
             for name, shape, dtype in zip(names, shapes, types):
                 if name in input_names:
@@ -207,17 +227,17 @@ class FeedForward:
         self.aux_params = values(aux_names, aux_shapes, aux_types, self.aux_params)
         return arg_names, list(self.arg_params), aux_names
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_pred_exec": None}
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
 
-    def _init_predictor(self, data):
-        """Bind for the shapes and types of an iterator; return the bound data arrays."""
+    def _init_predictor(self, data: Any) -> tuple[Executor, list[NDArray]]:
+        """Bind for the shapes and types of an iterator; return the executor, and its data arrays."""
         types = {name: value.dtype for name, value in self.arg_params.items()}
         types.update((d[0], d.dtype if isinstance(d, DataDesc) else mx_real_t) for d in data.provide_data)
-        shapes = {name: value.shape for name, value in self.arg_params.items()}
+        shapes: dict[str, Any] = {name: value.shape for name, value in self.arg_params.items()}
         shapes.update((d[0], tuple(d[1])) for d in data.provide_data)
         bound = self._pred_exec
         arg_shapes, _, _ = self.symbol.infer_shape(**shapes)
@@ -225,9 +245,9 @@ class FeedForward:
             _check_arguments(self.symbol)
             bound = self._pred_exec = self.symbol.simple_bind(self.ctx[0], grad_req="null", type_dict=types, **shapes)
             bound.copy_params_from(self.arg_params, self.aux_params)
-        return [bound.arg_dict[d[0]] for d in data.provide_data]
+        return bound, [bound.arg_dict[d[0]] for d in data.provide_data]
 
-    def _init_iter(self, X, y, is_train):
+    def _init_iter(self, X: io.DataIter | Arrays, y: Arrays | None, is_train: bool) -> Any:
         """Return an iterator over X (and y), which may be arrays."""
         if not isinstance(X, (np.ndarray, nd.NDArray)):
             if not isinstance(X, io.DataIter):
@@ -235,7 +255,7 @@ class FeedForward:
             return X
         if y is None:
             if is_train:
-                raise ValueError("y must be specified when X is numpy.ndarray")
+                raise ValueError("y must be specified when X is numpy.ndarray, received None")
             y = np.zeros(X.shape[0])
         if not isinstance(y, (np.ndarray, nd.NDArray)):
             raise TypeError(f"y must be ndarray when X is numpy.ndarray, received {type(y).__name__}")
@@ -250,7 +270,7 @@ class FeedForward:
             return io.NDArrayIter(X, y, size, shuffle=True, last_batch_handle="roll_over")
         return io.NDArrayIter(X, y, size, shuffle=False)
 
-    def _init_eval_iter(self, eval_data):
+    def _init_eval_iter(self, eval_data: Any) -> Any:
         """Return an iterator over `eval_data`, which may be a pair of arrays or lists."""
         if eval_data is None or isinstance(eval_data, io.DataIter):
             return eval_data
@@ -258,13 +278,14 @@ class FeedForward:
             raise TypeError(f"eval_data must be a DataIter or a pair (data, labels), received {type(eval_data).__name__}")
         data, label = eval_data
         if data is None:
-            raise ValueError("Eval data is NONE")
+            raise ValueError("eval_data: data expected, received None")
         if label is None and isinstance(data, io.DataIter):
             return data
         data, label = (np.array(part) if isinstance(part, list) else part for part in (data, label))
         return self._init_iter(data, label, is_train=True)
 
-    def predict(self, X, num_batch=None, return_data=False, reset=True):
+    def predict(self, X: io.DataIter | Arrays, num_batch: int | None = None, return_data: bool = False,
+                reset: bool = True) -> np.ndarray | list[np.ndarray] | tuple[np.ndarray | list[np.ndarray], ...]:
         """Predict.
 
         Parameters
@@ -281,17 +302,17 @@ class FeedForward:
         -------
         numpy.ndarray, or a list of them if the network has several outputs; with `return_data` a tuple of outputs, data, labels
         """
-        X = self._init_iter(X, None, is_train=False)
+        data = self._init_iter(X, None, is_train=False)
         if reset:
-            X.reset()
-        targets = self._init_predictor(X)
+            data.reset()
+        executor, targets = self._init_predictor(data)
         rows = []
-        for i, batch in enumerate(X):
+        for i, batch in enumerate(data):
             if i == num_batch:
                 break
             _load_data(batch, targets)
-            outputs = self._pred_exec.forward(is_train=False)
-            size = X.batch_size - batch.pad
+            outputs = executor.forward(is_train=False)
+            size = data.batch_size - batch.pad
             groups = (outputs, batch.data, batch.label) if return_data else (outputs,)
             rows.append([[array[:size].asnumpy() for array in group] for group in groups])
         joined = []
@@ -300,31 +321,33 @@ class FeedForward:
             joined.append(arrays[0] if len(arrays) == 1 else arrays)
         return tuple(joined) if return_data else joined[0]
 
-    def score(self, X, eval_metric="acc", num_batch=None, batch_end_callback=None, reset=True):
+    def score(self, X: io.DataIter | Arrays, eval_metric: str | metric.EvalMetric = "acc", num_batch: int | None = None,
+              batch_end_callback: Callbacks = None, reset: bool = True) -> float | list[float]:
         """Return the value of a metric over an iterator; see `predict` for the parameters."""
         if not isinstance(eval_metric, metric.EvalMetric):
             eval_metric = metric.create(eval_metric)
-        X = self._init_iter(X, None, is_train=False)
+        data = self._init_iter(X, None, is_train=False)
         if reset:
-            X.reset()
-        targets = self._init_predictor(X)
-        for i, batch in enumerate(X):
+            data.reset()
+        executor, targets = self._init_predictor(data)
+        for i, batch in enumerate(data):
             if i == num_batch:
                 break
             _load_data(batch, targets)
-            self._pred_exec.forward(is_train=False)
-            eval_metric.update(batch.label, self._pred_exec.outputs)
+            executor.forward(is_train=False)
+            eval_metric.update(batch.label, executor.outputs)
             _multiple_callbacks(batch_end_callback, BatchEndParam(epoch=0, nbatch=i, eval_metric=eval_metric, locals=locals()))
         return eval_metric.get()[1]
 
     @staticmethod
-    def _is_data_arg(name):
+    def _is_data_arg(name: str) -> bool:
         """Return True if the argument is data or a label, by its name."""
         return name.endswith(("data", "label"))
 
-    def fit(self, X, y=None, eval_data=None, eval_metric="acc", epoch_end_callback=None, batch_end_callback=None, kvstore="local",
-            logger=None, work_load_list=None, monitor=None, eval_end_callback=LogValidationMetricsCallback(),
-            eval_batch_end_callback=None):
+    def fit(self, X: io.DataIter | Arrays, y: Arrays | None = None, eval_data: io.DataIter | Sequence[Any] | None = None,
+            eval_metric: str | metric.EvalMetric = "acc", epoch_end_callback: Callbacks = None, batch_end_callback: Callbacks = None,
+            kvstore: str | KVStoreBase | None = "local", logger: Any = None, work_load_list: list[float] | None = None, monitor: Any = None,
+            eval_end_callback: Callbacks = LogValidationMetricsCallback(), eval_batch_end_callback: Callbacks = None) -> None:
         """Train.
 
         Parameters
@@ -340,6 +363,8 @@ class FeedForward:
         work_load_list : list of number, optional
         monitor : Monitor, optional
         """
+        if self.num_epoch is None:
+            raise MXNetError("FeedForward.fit: a number of epochs expected, received None: make the model with num_epoch=...")
         data = self._init_iter(X, y, is_train=True)
         eval_data = self._init_eval_iter(eval_data)
         if self.sym_gen:
@@ -368,23 +393,27 @@ class FeedForward:
             eval_end_callback=eval_end_callback, eval_batch_end_callback=eval_batch_end_callback, sym_gen=self.sym_gen)
         self._pred_exec = None  # it has the old parameters
 
-    def save(self, prefix, epoch=None, remove_amp_cast=True):
+    def save(self, prefix: str, epoch: int | None = None, remove_amp_cast: bool = True) -> None:
         """Save network and parameters as a checkpoint; see `save_checkpoint`."""
         epoch = self.num_epoch if epoch is None else epoch
         if epoch is None:
-            raise MXNetError("FeedForward.save: give the number of the epoch")
+            raise MXNetError("FeedForward.save: the number of an epoch expected, received none: pass epoch=...")
         save_checkpoint(prefix, epoch, self.symbol, self.arg_params, self.aux_params, remove_amp_cast=remove_amp_cast)
 
     @staticmethod
-    def load(prefix, epoch, ctx=None, **kwargs):
+    def load(prefix: str, epoch: int, ctx: Context | list[Context] | None = None, **kwargs: Any) -> FeedForward:
         """Load a model with the network and parameters of a checkpoint; `kwargs` are passed to the constructor."""
         symbol, arg_params, aux_params = load_checkpoint(prefix, epoch)
         return FeedForward(symbol, ctx=ctx, arg_params=arg_params, aux_params=aux_params, begin_epoch=epoch, **kwargs)
 
     @staticmethod
-    def create(symbol, X, y=None, ctx=None, num_epoch=None, epoch_size=None, optimizer="sgd", initializer=Uniform(0.01), eval_data=None,
-               eval_metric="acc", epoch_end_callback=None, batch_end_callback=None, kvstore="local", logger=None, work_load_list=None,
-               eval_end_callback=LogValidationMetricsCallback(), eval_batch_end_callback=None, **kwargs):
+    def create(symbol: sym.Symbol | Callable[[Any], sym.Symbol], X: io.DataIter | Arrays, y: Arrays | None = None,
+               ctx: Context | list[Context] | None = None, num_epoch: int | None = None, epoch_size: int | None = None,
+               optimizer: str | opt.Optimizer = "sgd", initializer: Initializer = Uniform(0.01),
+               eval_data: io.DataIter | Sequence[Any] | None = None, eval_metric: str | metric.EvalMetric = "acc",
+               epoch_end_callback: Callbacks = None, batch_end_callback: Callbacks = None, kvstore: str | KVStoreBase | None = "local",
+               logger: Any = None, work_load_list: list[float] | None = None, eval_end_callback: Callbacks = LogValidationMetricsCallback(),
+               eval_batch_end_callback: Callbacks = None, **kwargs: Any) -> FeedForward:
         """Create a model and train it; for the parameters see `FeedForward` and `fit`."""
         model = FeedForward(symbol, ctx=ctx, num_epoch=num_epoch, epoch_size=epoch_size, optimizer=optimizer, initializer=initializer,
                             **kwargs)
@@ -394,7 +423,7 @@ class FeedForward:
         return model
 
 
-def _only(params, names):
+def _only(params: dict[str, NDArray] | None, names: Iterable[str]) -> dict[str, NDArray] | None:
     """Return the entries of a dict (or None) whose keys are in `names`."""
     return params and {name: value for name, value in params.items() if name in names}
 

@@ -4,13 +4,17 @@ A path without a file becomes a module that forwards attributes; a module with a
 and its own ``__getattr__``. Imports are lazy, and no names are added to modules: a ``sum`` in a module would shadow Python's in the module's own
 code. Two modules that are read very often are the exception.
 """
+from __future__ import annotations
+
 import contextlib
 import functools
 import importlib
 import importlib.util
 import sys
 import types
+from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec, PathFinder
+from typing import Any
 
 from ..lazy_modules import load_module
 from ..suggestions import MissingAttributeError
@@ -22,7 +26,7 @@ _LACKING = {*NAMES, *SUGGESTING, *(path.rpartition(".")[0] for path in NAMES)}
 
 
 @functools.cache
-def entry(path):
+def entry(path: str) -> tuple[dict[str, str], list[str]]:
     """Parse the table's entry of a module.
 
     Returns
@@ -30,7 +34,9 @@ def entry(path):
     tuple of (dict, list)
         Names and their targets (``"module"`` or ``"module:attribute"``), and modules with the remaining names.
     """
-    names, elsewhere, source = {}, [], ""
+    names: dict[str, str] = {}
+    elsewhere: list[str] = []
+    source = ""
     for word in NAMES.get(path, "").split():
         name, _, target = word.partition("=")
         target = target or name
@@ -43,12 +49,12 @@ def entry(path):
     return names, elsewhere
 
 
-def _follow(target):
+def _follow(target: str) -> Any:
     module, _, attribute = target.partition(":")
     return functools.reduce(getattr, filter(None, attribute.split(".")), load_module(module))
 
 
-def lookup(path, own, name):
+def lookup(path: str, own: Callable[[str], Any] | None, name: str) -> Any:
     """Return the object for `name` in the module `path`.
 
     Parameters
@@ -80,13 +86,13 @@ def lookup(path, own, name):
         if inner in NAMES:
             return load_module(inner)
         for module in elsewhere:
-            found = getattr(load_module(module), name, _MISSING)
-            if found is not _MISSING:
-                return found
+            value = getattr(load_module(module), name, _MISSING)
+            if value is not _MISSING:
+                return value
     raise missing
 
 
-def complete(module):
+def complete(module: types.ModuleType) -> None:
     """Add the table's names to a module, after the module's own."""
     if module.__name__ in OFTEN_READ:
         for name, target in entry(module.__name__)[0].items():
@@ -96,20 +102,22 @@ def complete(module):
             if path.rpartition(".")[0] == module.__name__:
                 importlib.import_module(path)
         return
-    module.__getattr__ = functools.partial(lookup, module.__name__, module.__dict__.get("__getattr__"))
+    vars(module)["__getattr__"] = functools.partial(lookup, module.__name__, module.__dict__.get("__getattr__"))
 
 
 class _Completing:
     """The loader of a module with missing attributes; it is not visible in the loaded module."""
 
-    def __init__(self, loader):
+    def __init__(self, loader: Any):
         self._loader = loader
 
-    def create_module(self, spec):
+    def create_module(self, spec: ModuleSpec) -> types.ModuleType | None:
         return self._loader.create_module(spec)
 
-    def exec_module(self, module):
-        module.__spec__.loader = module.__loader__ = self._loader
+    def exec_module(self, module: types.ModuleType) -> None:
+        vars(module)["__loader__"] = self._loader
+        if module.__spec__ is not None:
+            module.__spec__.loader = self._loader
         self._loader.exec_module(module)
         complete(module)
         for path in NAMES:  # namespaces that the module has created itself, such as mx.nd._internal
@@ -122,30 +130,35 @@ class _Leading:
     """The loader of a path without a file: the module that has all of its names, or else an empty one that forwards attributes."""
 
     @staticmethod
-    def create_module(spec):
+    def create_module(spec: ModuleSpec) -> types.ModuleType:
         return types.ModuleType(spec.name, f"Holds nothing of its own: it {spec.origin}.")
 
     @staticmethod
-    def exec_module(module):
+    def exec_module(module: types.ModuleType) -> None:
         names, elsewhere = entry(module.__name__)
         if len(elsewhere) == 1 and not names:
             sys.modules[module.__name__] = importlib.import_module(elsewhere[0])
             return
         complete(module)
-        module.__dir__ = lambda: sorted({*vars(module), *names, *(n for m in elsewhere for n in dir(importlib.import_module(m)) if n[:2] != "__")})
+
+        def listed() -> list[str]:
+            forwarded = (name for source in elsewhere for name in dir(importlib.import_module(source)) if name[:2] != "__")
+            return sorted({*vars(module), *names, *forwarded})
+
+        vars(module)["__dir__"] = listed
 
 
 class _Same:
     """The loader of a module that is already loaded under another name."""
 
-    def __init__(self, real):
+    def __init__(self, real: str):
         self._real = real
 
     @staticmethod
-    def create_module(spec):
+    def create_module(spec: ModuleSpec) -> types.ModuleType:
         return types.ModuleType(spec.name)
 
-    def exec_module(self, module):
+    def exec_module(self, module: types.ModuleType) -> None:
         sys.modules[module.__name__] = importlib.import_module(self._real)
 
 
@@ -153,26 +166,29 @@ class Finder:
     """The finder of the table's modules; all others are left to the next finders."""
 
     @staticmethod
-    def find_spec(fullname, path=None, target=None):
+    def find_spec(fullname: str, path: Sequence[str] | None = None, target: types.ModuleType | None = None) -> ModuleSpec | None:
         """Return the spec of a module that the table completes or creates."""
         if not fullname.startswith("mxnet."):
             return None
         parent, _, name = fullname.rpartition(".")
         real = getattr(sys.modules.get(parent), "__name__", parent)
+        loader: Any  # the protocol of loaders; their base class is slow to import
         if real != parent:  # an alias of a package, which has all of the package's modules
-            return ModuleSpec(fullname, _Same(f"{real}.{name}")) if importlib.util.find_spec(f"{real}.{name}") else None
+            loader = _Same(f"{real}.{name}")
+            return ModuleSpec(fullname, loader) if importlib.util.find_spec(f"{real}.{name}") else None
         if fullname not in _LACKING:
             return None
         spec = PathFinder.find_spec(fullname, path, target)
         if spec is not None:
-            spec.loader = _Completing(spec.loader)
+            spec.loader = loader = _Completing(spec.loader)
         elif fullname in NAMES:
             origin = f"leads to {', '.join(entry(fullname)[1]) or 'what programs import from it'}"
-            spec = ModuleSpec(fullname, _Leading, origin=origin, is_package=any(p.startswith(f"{fullname}.") for p in NAMES))
+            loader = _Leading
+            spec = ModuleSpec(fullname, loader, origin=origin, is_package=any(p.startswith(f"{fullname}.") for p in NAMES))
         return spec
 
 
-def install():
+def install() -> None:
     """Insert the finder before the others, once, and import the modules that programs expect to be imported."""
     for name in BRINGS:
         importlib.import_module(name)

@@ -1,14 +1,16 @@
 """Learning rate schedules by iteration, the predecessors of `mx.lr_scheduler`, which new programs use."""
+from __future__ import annotations
+
 import logging
 
 
 class LearningRateScheduler:
     """The base class of schedules: ``base_lr`` is the initial rate, and a call with an iteration's number returns the rate there."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.base_lr = 0.01
 
-    def __call__(self, iteration):
+    def __call__(self, iteration: int) -> float:
         raise NotImplementedError(f"{type(self).__name__} must define __call__(iteration)")
 
 
@@ -28,7 +30,7 @@ class FactorScheduler(LearningRateScheduler):
         If a parameter is out of its range.
     """
 
-    def __init__(self, step, factor=0.1):
+    def __init__(self, step: int, factor: float = 0.1) -> None:
         super().__init__()
         if step < 1:
             raise ValueError(f"a step of at least 1 iteration expected, received {step}")
@@ -39,7 +41,7 @@ class FactorScheduler(LearningRateScheduler):
         self.old_lr = self.base_lr
         self.init = False
 
-    def __call__(self, iteration):
+    def __call__(self, iteration: int) -> float:
         """Return the rate at an iteration; a change is logged."""
         if not self.init:
             self.init = True

@@ -1,6 +1,11 @@
 """MXNet 1.9.1's assignment of operators to modules by their names, for programs that generate operator functions."""
+from __future__ import annotations
+
 import inspect
 import sys
+import types
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from ..suggestions import shortened
 
@@ -11,22 +16,22 @@ NPX_SUBMODULES = ["_image_", "_random_"]
 LISTS = {"_npi_split", "_npi_hsplit"}  # NumPy operators that return a list
 
 
-def prefix_of(op_name):
+def prefix_of(op_name: str) -> str:
     """Return the prefix of an operator's name that determines its module; "" if there is none."""
     return next((prefix for prefix in PREFIXES if op_name.startswith(prefix)), "")
 
 
-def is_of_numpy(op_name):
+def is_of_numpy(op_name: str) -> bool:
     """Return True if an operator belongs to ``mx.np`` or ``mx.npx``."""
     return op_name.startswith((NP_PREFIX, NPX_PREFIX, NP_INTERNAL_PREFIX))
 
 
-def returns_list(op_name):
+def returns_list(op_name: str) -> bool:
     """Return True if a NumPy operator returns a list."""
     return op_name in LISTS
 
 
-def submodule_of(op_name, op_name_prefix, submodule_name_list):
+def submodule_of(op_name: str, op_name_prefix: str, submodule_name_list: Iterable[str]) -> str:
     """Return the submodule of an operator with the given prefix; "" if it is in none of the list.
 
     Raises
@@ -40,7 +45,7 @@ def submodule_of(op_name, op_name_prefix, submodule_name_list):
     return next((name for name in submodule_name_list if rest.startswith(name)), "")
 
 
-def place_of(name, module, submodule_dict):
+def place_of(name: str, module: Any, submodule_dict: Mapping[str, types.ModuleType]) -> tuple[str, types.ModuleType]:
     """Return the name of an operator's function, and its module.
 
     Parameters
@@ -59,7 +64,7 @@ def place_of(name, module, submodule_dict):
     return name, module._internal if name.startswith("_") else module
 
 
-def build_param_doc(arg_names, arg_types, arg_descs, remove_dup=True):
+def build_param_doc(arg_names: Sequence[str], arg_types: Sequence[str], arg_descs: Sequence[str], remove_dup: bool = True) -> str:
     """Return the section of a docstring that describes parameters.
 
     Parameters
@@ -89,7 +94,7 @@ def build_param_doc(arg_names, arg_types, arg_descs, remove_dup=True):
     return "\n".join(lines) + "\n"
 
 
-def add_fileline_to_docstring(module, incursive=True):
+def add_fileline_to_docstring(module: str | types.ModuleType | type, incursive: bool = True) -> None:
     """Append file and line of the definition to the docstrings of a module's functions, and with `incursive` of its classes' methods."""
     for _, member in inspect.getmembers(sys.modules[module] if isinstance(module, str) else module):
         if inspect.isclass(member) and incursive:

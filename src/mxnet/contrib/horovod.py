@@ -84,8 +84,8 @@ def _summed(tensors, name):
     """Return the sums of arrays over all workers, as tensors."""
     for tensor in tensors:
         if not isinstance(tensor, NDArray) or tensor.stype != "default":
-            found = f"a {tensor.stype} one" if isinstance(tensor, NDArray) else f"a {type(tensor).__name__}"
-            raise MXNetError(f"{name}: dense NDArrays expected, received {found}")
+            received = f"a {tensor.stype} one" if isinstance(tensor, NDArray) else f"a {type(tensor).__name__}"
+            raise MXNetError(f"{name}: dense NDArrays expected, received {received}")
     net, raw = _net(), [t._raw() for t in tensors]
     agreed = net.agree([_groups.digest(name, [(tuple(t.shape), t.dtype) for t in raw])], name)
     totals = net.begin_sum_many(raw, name)

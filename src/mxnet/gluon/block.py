@@ -179,20 +179,20 @@ class Block:
         if version() == "2.0":
             placed = self._collect_params_with_prefix()
             return PlacedParameters({n: p for n, p in placed.items() if pattern is None or pattern.match(n)})
-        found = ParameterDict(self._params.prefix)
-        found._by_place = self._collect_params_with_prefix if pattern is None else None
-        found.update({n: p for n, p in self.params.items() if pattern is None or pattern.match(n)})
+        parameters = ParameterDict(self._params.prefix)
+        parameters._by_place = self._collect_params_with_prefix if pattern is None else None
+        parameters.update({n: p for n, p in self.params.items() if pattern is None or pattern.match(n)})
         for child in self._children.values():
-            found.update(child.collect_params(select=select))
-        return found
+            parameters.update(child.collect_params(select=select))
+        return parameters
 
     def _by_name(self) -> ParameterDict:
         """Return the parameters of `collect_params`, keyed by their own names, which are the names of the graph's variables."""
-        found = self.collect_params()
-        if isinstance(found, ParameterDict):
-            return found
+        parameters = self.collect_params()
+        if isinstance(parameters, ParameterDict):
+            return parameters
         named = ParameterDict(self._params.prefix)
-        named._params.update({parameter.name: parameter for parameter in found.values()})
+        named._params.update({parameter.name: parameter for parameter in parameters.values()})
         return named
 
     def _check_container_with_block(self) -> None:
@@ -208,10 +208,10 @@ class Block:
         """Return the parameters by structural name (``features.0.weight``), which does not depend on prefixes."""
         if prefix:
             prefix += "."
-        found = {prefix + name: parameter for name, parameter in self._reg_params.items()}
+        parameters = {prefix + name: parameter for name, parameter in self._reg_params.items()}
         for name, child in self._children.items():
-            found.update(child._collect_params_with_prefix(prefix + name))
-        return found
+            parameters.update(child._collect_params_with_prefix(prefix + name))
+        return parameters
 
     def share_parameters(self, shared: ParameterDict | dict[str, Parameter] | None) -> Block:
         """Take over parameters of another block, so that both have the same ones from then on.

@@ -133,10 +133,10 @@ class FastPath:
             if tensor.shape != shape or tensor.dtype is not dtype:
                 return None
             tensors.insert(place, tensor)
-        found = self._session.run_decided(self._state, tensors)
-        if found is None:
+        outputs = self._session.run_decided(self._state, tensors)
+        if outputs is None:
             return None
         if self._out_format == 0:
-            return wrap(kind, found[0], ctx)
-        arrays = [wrap(kind, t, ctx) for t in found]
+            return wrap(kind, outputs[0], ctx)
+        arrays = [wrap(kind, t, ctx) for t in outputs]
         return regroup(arrays, self._out_format) if self._regroups else arrays

@@ -45,8 +45,8 @@ class FullyShardedParameter(ShardedParameter):
         if gatherer.ranks.count == 1:
             return super().data(ctx, device=device)
         gatherer.hook(mode.recording and rows._data.requires_grad)
-        whole = recorded(_Gather, _OPERATOR, [rows], self, [(type(rows), rows.ctx)])[0]
-        return mode.tracing.parameter(self, whole) if mode.tracing is not None else whole
+        weight = recorded(_Gather, _OPERATOR, [rows], self, [(type(rows), rows.ctx)])[0]
+        return mode.tracing.parameter(self, weight) if mode.tracing is not None else weight
 
     def _place(self, contexts: Any, arrays: list[Any]) -> None:
         if len(contexts) > 1:
@@ -70,12 +70,12 @@ class _Gather(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *heads: Any) -> Any:
-        parameter, found = ctx.parameter, _gatherer().ranks
-        edges = found.edges(parameter.shape[0])
+        parameter, members = ctx.parameter, _gatherer().ranks
+        edges = members.edges(parameter.shape[0])
         sizes = [end - begin for begin, end in zip(edges, edges[1:])]
         doing = f"gradient of {parameter.name}"
-        found.agree(doing)
-        return None, found.begin_scatter(heads[0].contiguous(), sizes, doing)().to(ctx.dtype)
+        members.agree(doing)
+        return None, members.begin_scatter(heads[0].contiguous(), sizes, doing)().to(ctx.dtype)
 
 
 class _Saved:
@@ -106,24 +106,24 @@ class _Gatherer:
             self._drop()
             end = self._begin(parameter)
         self._flight = None
-        whole = end()
+        weight = end()
         self._seen[self._trail] = parameter
         self._trail = self._trail[1], parameter
         following = self._next.get(self._trail)
         if following is not None:
             self._flight = following, self._begin(following)
-        storage = whole.untyped_storage()
+        storage = weight.untyped_storage()
         self._whole = {address: entry for address, entry in self._whole.items() if not entry[0].expired()}
         self._whole[storage._cdata] = StorageWeakRef(storage), parameter
-        return whole
+        return weight
 
     def _begin(self, parameter: FullyShardedParameter) -> Callable[[], torch.Tensor]:
         from ..kvstore.group import digest
         net, doing = self._net, f"gather of {parameter.name}"
         rows = parameter._check_and_get(parameter._data, list)[0]._raw().contiguous()
         edges = self.ranks.edges(parameter.shape[0])
-        whole = rows.new_empty(parameter.shape)
-        parts = [whole[begin:end] for begin, end in zip(edges, edges[1:])]
+        weight = rows.new_empty(parameter.shape)
+        parts = [weight[begin:end] for begin, end in zip(edges, edges[1:])]
         agreed = net.agree([digest(doing)], doing)
         works = net.begin_all_gather(parts, rows)
 
@@ -131,7 +131,7 @@ class _Gatherer:
             agreed()
             for work in works:
                 net.wait(work, doing)
-            return whole
+            return weight
         return end
 
     def _drop(self) -> None:
@@ -206,13 +206,13 @@ def fully_shard(parameters: ParameterDict | Iterable[Parameter]) -> None:
     >>> net.initialize()
     >>> trainer = mx.gluon.Trainer(net.collect_params(), 'adam', kvstore=None)
     """
-    found = ranks()
+    members = ranks()
     for parameter in parameters.values() if hasattr(parameters, "values") else parameters:
         dense = parameter._stype == parameter._grad_stype == "default"
-        if type(parameter) is not Parameter or found.count == 1 or not dense or parameter.grad_req == "null":
+        if type(parameter) is not Parameter or members.count == 1 or not dense or parameter.grad_req == "null":
             continue
         shape = parameter.shape or (0,)
-        if shape[0] < found.count or len(shape) < 2 and shape[0] < _VECTOR:
+        if shape[0] < members.count or len(shape) < 2 and shape[0] < _VECTOR:
             continue
         if parameter._trainer:
             raise UsageError(f"fully_shard: Parameter '{parameter.name}' has a Trainer already; make the Trainer with shard='full'")

@@ -325,8 +325,8 @@ class HybridBlock(SharesWithTorch, Block):
 
     def _call_cached_op(self, *args: Any):
         shortcut = self._shortcut
-        if shortcut is not None and self._callback is None and (found := shortcut(args)) is not None:
-            return found
+        if shortcut is not None and self._callback is None and (result := shortcut(args)) is not None:
+            return result
         if type(args[0]) is dispatch.numpy_array and not is_np_array():
             with np_shape(True), ByArgument():
                 return self._call_cached_op(*args)
@@ -487,10 +487,10 @@ class HybridBlock(SharesWithTorch, Block):
         result = out._infer_shape(False, (), known) if infer_fn == "infer_shape" else out._infer_type((), known)
         if result is None or any(value is None for group in result for value in group):
             raise ValueError(out._left_open((), known) if infer_fn == "infer_shape" else f"{infer_fn} found nothing for {known}")
-        found = {**dict(zip(out.list_arguments(), result[0])), **dict(zip(out.list_auxiliary_states(), result[2]))}
+        inferred = {**dict(zip(out.list_arguments(), result[0])), **dict(zip(out.list_auxiliary_states(), result[2]))}
         for parameter in self.collect_params().values():
-            if parameter.name in found:
-                setattr(parameter, attr, found[parameter.name])
+            if parameter.name in inferred:
+                setattr(parameter, attr, inferred[parameter.name])
 
     def infer_shape(self, *args: Any) -> None:
         """Infer the shapes of the parameters from these inputs."""

@@ -120,10 +120,10 @@ class F1(EvalMetric):
 
     def __init__(self, name: str = "f1", output_names: list[str] | None = None, label_names: list[str] | None = None, class_type: str = "binary",
                  threshold: Any = 0.5, average: str | None = "micro") -> None:
-        for what, value, known in (("class_type", class_type, ("binary", "multiclass", "multilabel")),
-                                   ("average", average, ("micro", "macro", None))):
+        for argument, value, known in (("class_type", class_type, ("binary", "multiclass", "multilabel")),
+                                       ("average", average, ("micro", "macro", None))):
             if value not in known:
-                raise ValueError(f"{type(self).__name__}: {what} must be one of {known}, received {shortened(value)}")
+                raise ValueError(f"{type(self).__name__}: {argument} must be one of {known}, received {shortened(value)}")
         self.class_type, self.threshold, self.average = class_type, threshold, average
         super().__init__(name, output_names=output_names, label_names=label_names, class_type=class_type, threshold=threshold, average=average)
 
@@ -152,9 +152,9 @@ class F1(EvalMetric):
     def update(self, labels: Any, preds: Any) -> None:
         """Take in a batch."""
         for label, pred in pairs(labels, preds):
-            actual, said = self._decisions(label, pred)
-            check_label_shapes(actual, said)
-            counts = torch.stack([(actual & said).sum(0), (~actual & said).sum(0), (actual & ~said).sum(0)]).double()
+            actual, predicted = self._decisions(label, pred)
+            check_label_shapes(actual, predicted)
+            counts = torch.stack([(actual & predicted).sum(0), (~actual & predicted).sum(0), (actual & ~predicted).sum(0)]).double()
             self._counts = counts if self._counts is None else self._counts + counts
             self.num_inst += len(actual)
 
@@ -271,9 +271,9 @@ class CrossEntropy(_Average):
         for label, pred in pairs(labels, preds):
             pred, label = pred.double().movedim(self.axis, -1).reshape(-1, pred.shape[self.axis]), label.reshape(-1)
             check_label_shapes(label, pred)
-            kept = torch.ones_like(label, dtype=torch.bool) if self.ignore_label is None else label != self.ignore_label
+            counted = torch.ones_like(label, dtype=torch.bool) if self.ignore_label is None else label != self.ignore_label
             chances = pred.softmax(-1) if self.from_logits else pred
-            chosen = chances.gather(1, label.long().clamp(0, pred.shape[1] - 1).unsqueeze(1)).squeeze(1)[kept]
+            chosen = chances.gather(1, label.long().clamp(0, pred.shape[1] - 1).unsqueeze(1)).squeeze(1)[counted]
             self._add(-chosen.clamp_min(self.eps).log().sum().item(), len(chosen))
 
 

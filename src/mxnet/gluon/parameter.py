@@ -95,9 +95,9 @@ class Parameter:
     def __init__(self, name: str = "", grad_req: str = "write", shape: Any = None, dtype: str | type = mx_real_t, lr_mult: float = 1.0,
                  wd_mult: float = 1.0, init: str | Initializer | None = None, allow_deferred_init: bool = False, differentiable: bool = True,
                  stype: str = "default", grad_stype: str = "default") -> None:
-        for what, value in (("grad_stype", grad_stype), ("stype", stype)):
+        for argument, value in (("grad_stype", grad_stype), ("stype", stype)):
             if value not in STYPES:
-                raise UsageError(f"{what} for Parameter '{name}' must be one of {', '.join(STYPES)}, but got {shortened(value)}")
+                raise UsageError(f"{argument} for Parameter '{name}' must be one of {', '.join(STYPES)}, but got {shortened(value)}")
         self.name = name
         self._data: Any = None  # a list, one array for each context
         self._grad: Any = None  # the same
@@ -246,7 +246,7 @@ class Parameter:
 
     def _checked_grad(self):
         if self._grad is None and self._data is not None:
-            raise RuntimeError(f"Parameter '{self.name}' has no gradient: its grad_req is 'null'")
+            raise RuntimeError(f"Parameter '{self.name}' has no gradient: its grad_req is {self.grad_req!r}")
         return self._grad
 
     def list_ctx(self) -> list[Context]:
@@ -423,7 +423,7 @@ class Parameter:
         """
         failed = f"Failed loading Parameter '{self.name}' from saved params:"
         if data is None:
-            raise UsageError(f"{failed} the file has no value for it")
+            raise UsageError(f"{failed} a value expected, the file has None")
         if self.shape:
             unknown = -1 if is_np_shape() else 0
             if len(self.shape) != len(data.shape) or any(own not in (unknown, saved) for own, saved in zip(self.shape, data.shape)):

@@ -128,16 +128,16 @@ class ParameterDict(_Together):
 
     def __getitem__(self, key: Any) -> Parameter:
         """Return the parameter of a name: its own, or, of a whole network, the structural one (``'0.weight'``), as in MXNet 2."""
-        found = self._params.get(key)
-        if found is None and self._by_place is not None:
-            found = self._by_place().get(key)
-        return self._params[key] if found is None else found
+        parameter = self._params.get(key)
+        if parameter is None and self._by_place is not None:
+            parameter = self._by_place().get(key)
+        return self._params[key] if parameter is None else parameter
 
     def _get_impl(self, name: str) -> Parameter | None:
-        found = self._params.get(name)
-        if found is None and self._shared is not None and name in self._shared._params:
-            found = self._params[name] = self._shared._params[name]
-        return found
+        parameter = self._params.get(name)
+        if parameter is None and self._shared is not None and name in self._shared._params:
+            parameter = self._params[name] = self._shared._params[name]
+        return parameter
 
     def get(self, name: str, **kwargs: Any) -> Parameter:
         """Return the parameter ``prefix + name``: from this dictionary, from the shared one, or new.

@@ -88,21 +88,21 @@ class Progress:
         self.batch = 0
         self._steps = 0  # updates since the beginning of the training
         self._rescue = self._make_rescue() if rescue else None
-        found = self._saves.newest()
-        rescued = self._rescue.newest(found.steps if found else 0, self._saves.agree) if self._rescue else None
-        if found is None and rescued is None:
+        save = self._saves.newest()
+        rescued = self._rescue.newest(save.steps if save else 0, self._saves.agree) if self._rescue else None
+        if save is None and rescued is None:
             return
         if trainer._kv_initialized:
             raise UsageError(f"Progress: {folder} has a training to go on from, and this trainer has begun another one; make Progress before its "
                              "first step")
-        self._load(rescued[0] if rescued else found.path)  # type: ignore[union-attr]  # one of the two is there
+        self._load(rescued[0] if rescued else save.path)  # type: ignore[union-attr]  # one of the two is there
         if rescued and self._rescue:
             note = rescued[1]
             self._rescue.restore(note, data)
             self.epoch, self.batch, self._steps = note.epoch, note.batch, note.steps
-        elif found:
-            found.restore_position(data)
-            self.epoch, self.batch, self._steps = found.epoch, found.batch, found.steps
+        elif save:
+            save.restore_position(data)
+            self.epoch, self.batch, self._steps = save.epoch, save.batch, save.steps
 
     def _load(self, folder: str) -> None:
         self._net.load_parameters(os.path.join(folder, PARAMETERS), ctx=self._trainer._contexts)

@@ -125,8 +125,8 @@ class Rescue:
 
         `agree` exchanges numbers with the other workers: all take the same, or none.
         """
-        found = self._rescued()
-        best, source = found[0] if self._rank == 0 and found and found[0][0] > steps else (0, 0)
+        rescued = self._rescued()
+        best, source = rescued[0] if self._rank == 0 and rescued and rescued[0][0] > steps else (0, 0)
         best, source = agree("rescued weights", best, -source)[0]
         note = self._read_note(best) if best else None
         path = os.path.join(self._folder, f"rescue-{best:09d}-{source}of{self._workers}")

@@ -90,9 +90,9 @@ def _restore(block: Any, counter: Any, entries: Any, renamed: Any) -> None:
         block._cached_graph = [load_json(_text(i)) for i in entry["inputs"]], load_json(_text(entry["symbol"]))
         if not isinstance(block._in_format, list) or len(block._cached_graph[0]) != _count(block._in_format):
             raise TypeError(f"{len(block._cached_graph[0])} inputs for arguments of structure {block._in_format}")
-        found = len(block._cached_graph[1].list_outputs())
-        if found != _count(block._out_format) or _misses(block._out_format):
-            raise TypeError(f"{found} results for a structure of {block._out_format}")
+        count = len(block._cached_graph[1].list_outputs())
+        if count != _count(block._out_format) or _misses(block._out_format):
+            raise TypeError(f"{count} results for a structure of {block._out_format}")
         block._active = True
     own, prefix = block.params, block.params._prefix
     # A parameter that blocks share keeps the name it gets from the first.

@@ -62,5 +62,5 @@ def _shapes(arrays: Any):
             return [shape(i) for i in item]
         return item.shape if isinstance(item, NDArray) else item
 
-    found = shape(arrays)
-    return str(found)[1:-1] if isinstance(found, list) else str(found)
+    shapes = shape(arrays)
+    return str(shapes)[1:-1] if isinstance(shapes, list) else str(shapes)

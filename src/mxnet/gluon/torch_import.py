@@ -64,15 +64,15 @@ def from_torch(module: torch.nn.Module, *examples: torch.Tensor | NDArray, kwarg
     from ..interop.from_torch import translate
     if not isinstance(module, torch.nn.Module):
         raise UsageError(f"from_torch: a torch.nn.Module expected, received {type(module).__name__}")
-    found = translate(module, examples, kwargs, dynamic_shapes)
-    outputs = found.outputs[0] if len(found.outputs) == 1 else found.outputs
-    block = SymbolBlock(outputs, [symbol.var(name) for name in found.inputs])
+    translation = translate(module, examples, kwargs, dynamic_shapes)
+    outputs = translation.outputs[0] if len(translation.outputs) == 1 else translation.outputs
+    block = SymbolBlock(outputs, [symbol.var(name) for name in translation.inputs])
     block._reg_params = dict(block.params.items())  # with their whole names, whatever these have in common
     for name, parameter in block.params.items():
-        tensor = found.parameters[name].detach()
+        tensor = translation.parameters[name].detach()
         array = ndarray.from_torch(tensor if tensor.dim() else tensor.reshape(1))  # the same memory: MXNet has no arrays without axes
         where = ctx or (array.ctx if array.ctx.device_type == "gpu" else cpu())
-        if name not in found.trained:
+        if name not in translation.trained:
             parameter.grad_req = "null"
         parameter._load_init(array, where, cast_dtype=True, dtype_source="saved", own=True)
     return block

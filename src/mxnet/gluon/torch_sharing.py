@@ -116,18 +116,18 @@ def _arrays(examples: Any) -> list[Any]:
 
 def _converted(examples: Any, ctx: Context | None, numpy: bool) -> list[Any]:
     """Convert the arguments to arrays of ``mx.nd`` or ``mx.np``."""
-    found: list[Any] = []
+    arrays: list[Any] = []
     for x in examples:
         if isinstance(x, (list, tuple)):
-            found.append(_converted(x, ctx, numpy))
+            arrays.append(_converted(x, ctx, numpy))
         elif isinstance(x, (torch.Tensor, NDArray)):
             array = from_torch(x, ctx if x.device.type == "cpu" else None) if isinstance(x, torch.Tensor) else x
-            found.append(array.as_np_ndarray() if numpy else array.as_nd_ndarray())
+            arrays.append(array.as_np_ndarray() if numpy else array.as_nd_ndarray())
         elif x is None:
-            found.append(None)
+            arrays.append(None)
         else:
             raise UsageError(f"as_torch: examples are torch tensors, NDArrays and lists of these, received {type(x).__name__}")
-    return found
+    return arrays
 
 
 def _shared(parameter: Parameter, name: str, place: str, ctx: Context | None, is_state: bool) -> SharedParameter:

@@ -425,7 +425,7 @@ class TraceCache:
         block = self.block
         tree = _tree(block)
         random_before, state = (None, None) if known is None else (_random_states(), PythonState(tree, block._ignored_attributes()))
-        held = _arrays_in(tree, block._ignored_attributes())
+        attribute_arrays = _arrays_in(tree, block._ignored_attributes())
         names = ["data"] if len(arrays) == 1 else [f"data{i}" for i in range(len(arrays))]
         variables = [symbol.var(name).as_np_ndarray() for name in names]
         trace = ForwardTrace()
@@ -437,7 +437,7 @@ class TraceCache:
                 out = block._run_plain(rebuild(call[0], iter(given)))
             if not trace.failure:
                 try:
-                    new = self._graph(trace, call, shapes, marks, variables, out, held)
+                    new = self._graph(trace, call, shapes, marks, variables, out, attribute_arrays)
                 except MXNetError as error:  # a step has no counterpart in a Symbol, or one that takes other attributes
                     trace.fail(str(error))
         finally:

@@ -139,7 +139,7 @@ class Trainer:
     def _reset_kvstore(self) -> None:
         """Discard the kvstore; the next step makes a new one from the parameters' values."""
         if self._kvstore and "dist" in self._kvstore.type:
-            raise RuntimeError("Cannot reset distributed KVStore.")
+            raise RuntimeError(f"Cannot reset distributed KVStore of type {self._kvstore.type}.")
         self._kvstore = None
         self._distributed: bool | None = None
         self._update_on_kvstore: bool | None = None

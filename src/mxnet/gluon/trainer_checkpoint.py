@@ -62,16 +62,16 @@ class TrainerTraining(Training):
 
     def weights(self) -> dict[str, Weight]:
         """Return the weights by the names of `save_parameters`."""
-        found = {}
+        weights = {}
         for name, parameter in self._parameters.items():
             arrays, size = parameter.list_data(), torch.Size(parameter.shape).numel()
             if isinstance(parameter, ShardedParameter):
-                found[name] = Weight(parameter.shape, list(zip(self._first_elements(parameter), arrays)), DIVIDED)
+                weights[name] = Weight(parameter.shape, list(zip(self._first_elements(parameter), arrays)), DIVIDED)
             elif parameter.grad_req == "null":
-                found[name] = Weight(parameter.shape, [(i * size, array) for i, array in enumerate(arrays)], OWN)
+                weights[name] = Weight(parameter.shape, [(i * size, array) for i, array in enumerate(arrays)], OWN)
             else:
-                found[name] = Weight(parameter.shape, [(0, array) for array in arrays], SHARED)
-        return found
+                weights[name] = Weight(parameter.shape, [(0, array) for array in arrays], SHARED)
+        return weights
 
     @staticmethod
     def _first_elements(parameter: ShardedParameter) -> list[int]:

@@ -82,7 +82,7 @@ def _elements(data: torch.Tensor) -> tuple[torch.Tensor, ...]:
 
 def _while_loop(name: str, attributes: Mapping[str, Any], condition: Subgraph, body: Subgraph) -> Callable:
     cond_places, places = control_flow.while_locs(attributes)
-    held = control_flow.while_variables(attributes)
+    variable_places = control_flow.while_variables(attributes)
     n_out, limit = attributes["num_out_data"], attributes["max_iterations"]
 
     def while_loop(*inputs: torch.Tensor) -> Any:
@@ -91,13 +91,13 @@ def _while_loop(name: str, attributes: Mapping[str, Any], condition: Subgraph, b
         while len(rows) < limit and bool(_scalar(name, condition([values[p] for p in cond_places])[0])):
             results = body([values[p] for p in places])
             rows.append(results[:n_out])
-            for place, value in zip(held, results[n_out:]):
+            for place, value in zip(variable_places, results[n_out:]):
                 values[place] = value
         if rows:
             stacked = [_padded(r, limit) for r in zip(*rows)]
         else:
             stacked = body.empty([values[p] for p in places], limit)[:n_out]
-        return _fresh((*stacked, *(values[p] for p in held)), inputs)
+        return _fresh((*stacked, *(values[p] for p in variable_places)), inputs)
 
     return while_loop
 

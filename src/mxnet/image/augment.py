@@ -380,7 +380,7 @@ def CreateAugmenter(data_shape: Sequence[int], resize: int = 0, rand_crop: bool 
     size = (data_shape[2], data_shape[1])
     if rand_resize:
         if not rand_crop:
-            raise MXNetError("CreateAugmenter: rand_resize=True needs rand_crop=True")
+            raise MXNetError(f"CreateAugmenter: rand_resize=True needs rand_crop=True, received {rand_crop}")
         augmenters.append(RandomSizedCropAug(size, 0.08, (3.0 / 4.0, 4.0 / 3.0), inter_method))
     else:
         augmenters.append((RandomCropAug if rand_crop else CenterCropAug)(size, inter_method))

@@ -142,9 +142,9 @@ class _Reframing(DetAugmenter):
         for _ in range(self.max_attempts):
             ratio = random.uniform(*self.aspect_ratio_range)
             size = self._size(ratio, self.area_range[0] * area, self.area_range[1] * area, height, width)
-            found = size and self._place(label, *size, height, width)
-            if found:
-                return found
+            crop = size and self._place(label, *size, height, width)
+            if crop:
+                return crop
         return None
 
 
@@ -175,9 +175,9 @@ class DetRandomCropAug(_Reframing):
                                                               "max_attempts")}
 
     def __call__(self, src: NDArray, label: np.ndarray) -> tuple[NDArray, np.ndarray]:
-        found = self._find(label, *src.shape[:2])
-        if found:
-            x, y, width, height, label = found
+        crop = self._find(label, *src.shape[:2])
+        if crop:
+            x, y, width, height, label = crop
             src = fixed_crop(src, x, y, width, height)
         return src, label
 
@@ -249,9 +249,9 @@ class DetRandomPadAug(_Reframing):
 
     def __call__(self, src: NDArray, label: np.ndarray) -> tuple[NDArray, np.ndarray]:
         height, width = src.shape[:2]
-        found = self._find(label, height, width)
-        if found:
-            x, y, w, h, label = found
+        place = self._find(label, height, width)
+        if place:
+            x, y, w, h, label = place
             src = copyMakeBorder(src, y, h - y - height, x, w - x - width, _ISOLATED, values=self.pad_val)
         return src, label
 
@@ -398,7 +398,7 @@ class ImageDetIter(ImageIter):
             count, width = max(count, len(objects)), objects.shape[1]
         self.hard_reset()
         if not count:
-            raise MXNetError("ImageDetIter: there are no images")
+            raise MXNetError("ImageDetIter: at least one image expected, received none")
         return count, width
 
     def _parse_label(self, label):
@@ -422,7 +422,7 @@ class ImageDetIter(ImageIter):
         if label.ndim != 2 or label.shape[1] < 5:
             raise MXNetError(f"Label with shape (1+, 5+) required, {label.shape} received.")
         if not (have_extent(label) & (label[:, 0] >= 0)).any():
-            raise MXNetError("Invalid label occurs.")
+            raise MXNetError(f"Invalid label occurs: an object with an area and a class from 0 on expected, received {label.tolist()!r:.120}")
 
     def _new_batch(self):
         return torch.zeros(self.provide_data[0].shape), torch.full(self.provide_label[0].shape, -1.0)

@@ -102,7 +102,7 @@ class ImageIter(DataIter):
         super().__init__(batch_size)
         name = type(self).__name__
         if not (path_imgrec or path_imglist or isinstance(imglist, list)):
-            raise MXNetError(f"{name} needs path_imgrec, path_imglist or imglist")
+            raise MXNetError(f"{name} needs path_imgrec, path_imglist or imglist, received none of them")
         if dtype not in _LABEL_TYPES:
             raise MXNetError(f"{name}: {dtype} label not supported; use one of {_LABEL_TYPES}")
         if last_batch_handle not in _HANDLINGS:
@@ -288,7 +288,7 @@ class ImageIter(DataIter):
     def check_valid_image(self, data: Sequence[NDArray]) -> None:
         """Raise a RuntimeError for an image that should be skipped."""
         if len(data[0].shape) == 0:
-            raise RuntimeError("Data shape is wrong")
+            raise RuntimeError(f"Data shape is wrong: an image with axes expected, received shape {data[0].shape}")
 
     def imdecode(self, s: bytes) -> NDArray:
         """Decode the content of an image file."""

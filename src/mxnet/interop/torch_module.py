@@ -166,8 +166,8 @@ class TorchModule(torch.nn.Module):
             raise NotPortable(f"the size of {nodes[0].name} follows from the inputs' shapes, which are not known; call as_torch(*examples) with "
                               "tensors of the shapes to come")
         shapes = {**{name: tuple(array.shape) for name, array in arrays.items()}, **self._examples}
-        found, _ = inference.infer_shapes(self._symbol._outputs, shapes)
-        return {id(node): found[id(node), 0] for node in nodes}
+        inferred, _ = inference.infer_shapes(self._symbol._outputs, shapes)
+        return {id(node): inferred[id(node), 0] for node in nodes}
 
     def _owner(self, place: str) -> tuple[torch.nn.Module, str]:
         """The module, made where there is none, and the name in it for a place such as ``features.0.weight``."""
@@ -232,16 +232,16 @@ class TorchModule(torch.nn.Module):
         flat: list[Any] = []
         # A block of one argument has the format of a list, too.
         _flatten(inputs, self._in_format, flat)
-        found = dict(zip(self._inputs, flat))
+        tensors = dict(zip(self._inputs, flat))
         for name in self._inputs:
-            if name not in found:
-                found[name] = self._missing(name, found)
-        return [found[name] if name in found else getattr(*self._places[name]) for name in self._order]
+            if name not in tensors:
+                tensors[name] = self._missing(name, tensors)
+        return [tensors[name] if name in tensors else getattr(*self._places[name]) for name in self._order]
 
-    def _missing(self, name: str, found: Mapping[str, torch.Tensor]) -> torch.Tensor:
+    def _missing(self, name: str, tensors: Mapping[str, torch.Tensor]) -> torch.Tensor:
         if self._default is None:
             raise MXNetError(f"TorchModule: the input `{name}` was not given; the module takes {', '.join(self._inputs)}")
-        return self._default(name, found)
+        return self._default(name, tensors)
 
     def _apply(self, fn: Callable[..., Any], recurse: bool = True) -> TorchModule:
         super()._apply(fn, recurse)
@@ -299,8 +299,8 @@ def _flatten(args: Any, form: Any, flat: list[Any]) -> None:
             flat.append(args)
         return
     if not isinstance(args, (list, tuple)) or len(args) > len(form):
-        found = len(args) if isinstance(args, (list, tuple)) else type(args).__name__
-        raise MXNetError(f"TorchModule: a list of {len(form)} expected, received {found}")
+        received = len(args) if isinstance(args, (list, tuple)) else type(args).__name__
+        raise MXNetError(f"TorchModule: a list of {len(form)} expected, received {received}")
     for arg, part in zip(args, form):
         _flatten(arg, part, flat)
 

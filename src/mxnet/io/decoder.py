@@ -72,17 +72,17 @@ class Decoder:
             If there is no image, or it does not have the channels.
         """
         cv2 = opencv.load()
-        what = f"{len(content)} bytes"
+        text = f"{len(content)} bytes"
         if self.channels != 4:
-            frame = decodable_jpeg(content, what)
+            frame = decodable_jpeg(content, text)
             # OpenCV applies Exif orientations, and converts images of 4 channels.
             if frame is not None and frame.channels in (1, 3) and not frame.annotated:
                 image = self._jpeg(content, frame.height, frame.width, needed)
                 if image is not None:
                     return image
-        image = decode(np.frombuffer(content, np.uint8), {1: cv2.IMREAD_GRAYSCALE, 3: cv2.IMREAD_COLOR, 4: cv2.IMREAD_UNCHANGED}[self.channels], what)
+        image = decode(np.frombuffer(content, np.uint8), {1: cv2.IMREAD_GRAYSCALE, 3: cv2.IMREAD_COLOR, 4: cv2.IMREAD_UNCHANGED}[self.channels], text)
         if image is None:
-            raise MXNetError(f"{what} that are no image")
+            raise MXNetError(f"{text} that are no image")
         if self.channels == 4:
             channels = image.shape[2] if image.ndim == 3 else 1
             require(channels == 4, f"Invalid image: Expected 4 channels, got {channels}")

@@ -136,9 +136,9 @@ class DetectionAugmenter:
                 window = cropper.window(columns / rows, rng)
                 left, top = int(window[0] * columns), int(window[1] * rows)
                 width, height = int((window[2] - window[0]) * columns), int((window[3] - window[1]) * rows)
-                kept = self._surviving(cropper, window, objects)
-                if kept is not None and width and height:
-                    return image[top:top + height, left:left + width], kept
+                surviving = self._surviving(cropper, window, objects)
+                if surviving is not None and width and height:
+                    return image[top:top + height, left:left + width], surviving
         return image, objects
 
     def _surviving(self, cropper: "Cropper", window: tuple[float, ...], objects: np.ndarray) -> np.ndarray | None:
@@ -228,11 +228,11 @@ def _make_croppers(given: dict[str, Any]) -> list["Cropper"]:
     if count <= 0:
         return []
     ranges: dict[str, list[tuple[float, float]]] = {}
-    for what in ("crop_scales", "crop_aspect_ratios", "crop_overlaps", "crop_sample_coverages", "crop_object_coverages"):
-        least, most = (_per_cropper(f"{end}_{what}", given[f"{end}_{what}"], count) for end in ("min", "max"))
+    for name in ("crop_scales", "crop_aspect_ratios", "crop_overlaps", "crop_sample_coverages", "crop_object_coverages"):
+        least, most = (_per_cropper(f"{end}_{name}", given[f"{end}_{name}"], count) for end in ("min", "max"))
         for low, high in zip(least, most, strict=True):
-            require(low <= high, f"ImageDetRecordIter: min_{what}={low} is above max_{what}={high}")
-        ranges[what] = list(zip(least, most, strict=True))
+            require(low <= high, f"ImageDetRecordIter: min_{name}={low} is above max_{name}={high}")
+        ranges[name] = list(zip(least, most, strict=True))
     require(all(0 <= low < high <= 1 for low, high in ranges["crop_scales"]),
             f"ImageDetRecordIter: crop scales must be from 0 to 1 and ascend, received {ranges['crop_scales']}")
     trials = _per_cropper("max_crop_trials", given["max_crop_trials"], count)

@@ -46,7 +46,7 @@ def read_image_list(path: str, label_width: Optional[int] = None, unlabelled: bo
             try:
                 if len(fields) < 2 or len(labels) < (not unlabelled if label_width is None else label_width):
                     raise ValueError
-                found = ListedImage(int(fields[0]), [float(label) for label in labels], fields[-1])
+                image = ListedImage(int(fields[0]), [float(label) for label in labels], fields[-1])
             except ValueError:
                 count = "labels" if label_width is None else f"{label_width} label{'' if label_width == 1 else 's'}"
                 message = f"{path}, line {number}: expected a number, {count} and a path, separated by tabs; found {line[:80]!r}"
@@ -54,4 +54,4 @@ def read_image_list(path: str, label_width: Optional[int] = None, unlabelled: bo
                     raise MXNetError(message) from None
                 report(message)
                 continue
-            yield found
+            yield image

@@ -77,7 +77,7 @@ class _Arrays(BatchSource):
             yield self.data[start:stop].clone(), self.label[start:stop].clone(), 0, index, None
 
 
-def _shuffled(count: int, seed: int) -> list[int]:
+def shuffled(count: int, seed: int) -> list[int]:
     """Return the numbers below `count` in the order of ``std::shuffle`` with ``std::mt19937(seed)`` of MXNet's C++ library."""
     numbers = np.random.RandomState(seed % 2**32)
     drawn: Iterator[int] = iter(())
@@ -138,7 +138,7 @@ def MNISTIter(*, image: str = "./train-images-idx3-ubyte", label: str = "./train
     images, labels = images[part], labels[part]
     require(len(images) >= batch_size, f"MNISTIter: {len(images)} images are fewer than batch_size={batch_size}")
     if shuffle:
-        order = _shuffled(len(images), seed)
+        order = shuffled(len(images), seed)
         images, labels = images[order], labels[order]
     data = torch.from_numpy(images * np.float32(1 / 256)).reshape(len(images), *((-1,) if flat else (1, *images.shape[1:])))
     numbers = torch.from_numpy(labels.astype(np.float32))

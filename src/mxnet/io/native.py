@@ -90,7 +90,7 @@ class MXDataIter(DataIter):
             self.first_batch = first = self._take()
         except StopIteration:
             self.close()
-            raise MXNetError("the data hold no batch: there are no examples, or fewer than a batch needs") from None
+            raise MXNetError("the data hold no batch: at least one expected, received no examples, or fewer than a batch needs") from None
         data, label = first.data[0], first.label[0]  # type: ignore[index]  # all of these iterators have labels
         self.provide_data = [DataDesc(data_name, data.shape, data.dtype)]
         self.provide_label = [DataDesc(label_name, label.shape, label.dtype)]
@@ -265,10 +265,10 @@ def files_of(uri: str) -> list[tuple[str, int]]:
     MXNetError
         If there is no file.
     """
-    found = []
+    paths = []
     for path in filter(None, os.fspath(uri).split(";")):
         if is_remote(path):
-            found += _remote_files(path)
+            paths += _remote_files(path)
             continue
         path = path.removeprefix("file://")
         members = [os.path.join(path, member) for member in sorted(os.listdir(path))] if os.path.isdir(path) else [path]
@@ -276,9 +276,9 @@ def files_of(uri: str) -> list[tuple[str, int]]:
             with reported(member):
                 size = os.stat(current(member)).st_size
             if not os.path.isdir(member) and size:
-                found.append((member, size))
-    require(found, f"cannot find any files that hold data under {uri!r}")
-    return found
+                paths.append((member, size))
+    require(paths, f"cannot find any files that hold data under {uri!r}")
+    return paths
 
 
 def _remote_files(path: str) -> list[tuple[str, int]]:

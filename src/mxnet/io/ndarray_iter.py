@@ -33,7 +33,7 @@ def _named_arrays(source: Any, allow_empty: bool, default_name: str) -> list[tup
         raise TypeError("NDArrayIter: an array (NDArray, numpy, h5py), a list or a dict of arrays expected, "
                         f"received {type(source).__name__}")
     if not source and not allow_empty:
-        raise MXNetError("NDArrayIter: `data` holds no array")
+        raise MXNetError(f"NDArrayIter: `data` holds no array, received {source}")
     pairs = []
     for name, x in sorted(source.items()):
         if not isinstance(x, NDArray) and not is_h5py(x):
@@ -223,7 +223,7 @@ class NDArrayIter(DataIter):
         """Return the numbers of the examples in the current batch."""
         start, stop = self.cursor, self.cursor + self.batch_size
         if start >= self.num_data:
-            raise MXNetError("NDArrayIter is at the end of its data; call reset() first")
+            raise MXNetError(f"NDArrayIter is at the end of its data, at example {start} of {self.num_data}; call reset() first")
         if start < 0:
             return np.concatenate([self._rest, self._order[:max(stop, 0)]])
         if stop > self.num_data and self.last_batch_handle == "pad":

@@ -132,19 +132,19 @@ def _generators() -> dict[str, Any]:
             "gpus": [_text(random_state.get_state(device)) for device in _devices()]}
 
 
-def _restoration(kept: dict[str, Any], decode: Callable[[str], bytes]) -> Any:
+def _restoration(generators: dict[str, Any], decode: Callable[[str], bytes]) -> Any:
     """Return a function that sets the generators; all states are read first, so that a damaged file changes none."""
-    name, keys, position, has_gauss, cached = kept["numpy"]
+    name, keys, position, has_gauss, cached = generators["numpy"]
     for_numpy = name, np.frombuffer(decode(keys), np.uint32), int(position), int(has_gauss), float(cached)
-    version, internal, gauss = kept["python"]
+    version, internal, gauss = generators["python"]
     for_python = version, tuple(internal), gauss
     if not 0 <= for_numpy[2] <= len(for_numpy[1]):
         raise ValueError(f"the position {position} of NumPy's generator is outside of it")  # NumPy would read out of bounds
     random.Random().setstate(for_python)
     np.random.RandomState().set_state(for_numpy)
-    cpu = np.frombuffer(decode(kept["cpu"]), np.uint32)
+    cpu = np.frombuffer(decode(generators["cpu"]), np.uint32)
     type(random_state.bank())().restore(cpu)
-    gpus = [torch.frombuffer(bytearray(decode(state)), dtype=torch.uint8) for state in kept["gpus"]]
+    gpus = [torch.frombuffer(bytearray(decode(state)), dtype=torch.uint8) for state in generators["gpus"]]
 
     def restore() -> None:
         np.random.set_state(for_numpy)

@@ -18,7 +18,7 @@ from .native import BatchSource, Dtype, LoaderContext, files_of, native_iterator
 
 __all__ = ["CSVIter", "LibSVMIter"]
 
-_BLOCK = 1 << 20  # bytes that are parsed at once
+BLOCK = 1 << 20  # bytes that are parsed at once
 _LINES = 256  # lines that Python parses at a line that the kernel can't parse
 
 
@@ -60,7 +60,7 @@ def _blocks(path: str, first: int, last: int, size: int) -> Iterator[Lines]:
     with open_stream(path) as stream:
         stream.seek(first)
         start = offset = first + len(stream.readline()) if first else 0
-        text, filled = bytearray(min(_BLOCK, max(size - offset, 0)) + 1), 0
+        text, filled = bytearray(min(BLOCK, max(size - offset, 0)) + 1), 0
         while offset < last or (offset == last and last < size):
             if filled == len(text) - 1:  # full of a part of one line
                 text += bytes(len(text))
@@ -168,12 +168,12 @@ def _chunks(blocks: Iterator[Lines], plain: Callable[[bytearray], Plain | None],
             path, number = block.path, 0
         at = 0
         while at < block.size:
-            found = plain(block.text[at:] if at else block.text)
-            if found is not None:
-                if len(found.rows):
-                    yield found.rows
-                number += found.lines - max(at + found.size - block.size, 0)
-                at += found.size
+            chunk = plain(block.text[at:] if at else block.text)
+            if chunk is not None:
+                if len(chunk.rows):
+                    yield chunk.rows
+                number += chunk.lines - max(at + chunk.size - block.size, 0)
+                at += chunk.size
             lines: list[tuple[str, bytes]] = []
             while at < block.size and len(lines) < _LINES:  # several lines, since others of the same kind may follow
                 end = block.text.find(b"\n", at) + 1
@@ -241,10 +241,10 @@ class _Rows(BatchSource):
 
         def take(count: int) -> tuple[list[Any], list[Any], int]:
             taken = data.take(count)
-            found = sum(map(len, taken))
-            given = labels.take(found) if labels is not None else []
-            require(labels is None or sum(map(len, given)) == found, f"{self.files[1]} has fewer rows than {self.files[0]}")
-            return taken, given, found
+            total = sum(map(len, taken))
+            given = labels.take(total) if labels is not None else []
+            require(labels is None or sum(map(len, given)) == total, f"{self.files[1]} has fewer rows than {self.files[0]}")
+            return taken, given, total
 
         try:
             yield take
@@ -265,8 +265,8 @@ def _rest(parts: list[_Table], which: Any) -> _Table:
 def _csv_chunks(uri: str, width: int, dtype: np.dtype, what: str) -> Iterator[_Table]:
     """Yield the rows of CSV files, each of `width` numbers."""
     def plain(text: bytearray) -> Plain | None:
-        found = comma_separated(text, width, dtype)
-        return found and found._replace(rows=_Table(found.rows))
+        chunk = comma_separated(text, width, dtype)
+        return chunk and chunk._replace(rows=_Table(chunk.rows))
 
     def other(lines: list[tuple[str, bytes]]) -> _Table:
         try:
@@ -361,8 +361,8 @@ def _libsvm_row(place: str, line: bytes, width: int) -> tuple[float, np.ndarray,
 def _libsvm_chunks(uri: str, width: int, part_index: int, num_parts: int) -> Iterator[_Sparse]:
     """Yield the rows of LibSVM files, whose columns must be below `width`."""
     def plain(text: bytearray) -> Plain | None:
-        found = sparse(text, width)
-        return found and found._replace(rows=_Sparse(found.rows))
+        chunk = sparse(text, width)
+        return chunk and chunk._replace(rows=_Sparse(chunk.rows))
 
     def other(lines: list[tuple[str, bytes]]) -> _Sparse:
         rows = [_libsvm_row(place, line, width) for place, line in lines]

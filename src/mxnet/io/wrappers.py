@@ -152,7 +152,7 @@ class PrefetchingIter(_CurrentBatch):
         self.iters = list(iters) if isinstance(iters, (list, tuple)) else [iters]
         self.n_iter = len(self.iters)
         if not self.n_iter:
-            raise MXNetError("PrefetchingIter needs at least one iterator")
+            raise MXNetError("PrefetchingIter needs at least one iterator, received none")
         self.rename_data, self.rename_label = rename_data, rename_label
         self.batch_size = self.provide_data[0][1][0]
         self._start()

@@ -209,9 +209,9 @@ class DistAsyncKVStore(group.Member, KVStore):
             Must be true: row_sparse arrays are filled by `row_sparse_pull`, and not changed here.
         """
         if out is None:
-            raise MXNetError("pull needs out=...: the arrays to write to")
+            raise MXNetError("pull needs out=..., the arrays to write to; received None")
         if not ignore_sparse:
-            raise MXNetError("a distributed kvstore does not pull row_sparse arrays as a whole (ignore_sparse=False); use row_sparse_pull")
+            raise MXNetError(f"a distributed kvstore does not pull row_sparse arrays as a whole (ignore_sparse={ignore_sparse}); use row_sparse_pull")
         wanted, size = [], 0
         for k, arrays in self._checked(key, out, "out"):
             kept, dense = self._known(k), [array for array in arrays if array.stype == "default"]
@@ -270,7 +270,7 @@ class DistAsyncKVStore(group.Member, KVStore):
     def _sparse_targets(self, key, out, row_ids):
         """Return ``(key, [(array, row numbers)])`` of the arrays to pull."""
         if out is None or row_ids is None:
-            raise MXNetError("row_sparse_pull needs out=... and row_ids=...")
+            raise MXNetError(f"row_sparse_pull needs out=... and row_ids=..., received None as {'out' if out is None else 'row_ids'}")
         row_ids = [row_ids] if isinstance(row_ids, NDArray) else row_ids
         if not isinstance(key, (list, tuple)):
             key, out, row_ids = [key], [out], [row_ids]

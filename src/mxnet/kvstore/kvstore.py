@@ -121,7 +121,7 @@ class KVStore(KVStoreBase):
             Skip row_sparse arrays; `row_sparse_pull` fills them.
         """
         if out is None:
-            raise MXNetError("pull needs out=...: the arrays to write to")
+            raise MXNetError("pull needs out=..., the arrays to write to; received None")
         for k, arrays in self._checked(key, out, "out"):
             self._pull(k, arrays, ignore_sparse)
 
@@ -189,7 +189,7 @@ class KVStore(KVStoreBase):
             The rows; a single NDArray applies to all arrays of a key.
         """
         if out is None or row_ids is None:
-            raise MXNetError("row_sparse_pull needs out=... and row_ids=...")
+            raise MXNetError(f"row_sparse_pull needs out=... and row_ids=..., received None as {'out' if out is None else 'row_ids'}")
         if isinstance(row_ids, NDArray):
             row_ids = [row_ids]
         if not isinstance(row_ids, list):

@@ -54,7 +54,7 @@ def receive(connection: Connection, largest: int = LARGEST) -> tuple[Any, list[t
         described = [(_DTYPES[name], tuple(shape)) for name, shape in head.pop("tensors")]
         sizes = [math.prod(shape) * dtype.itemsize for dtype, shape in described]
         if not all(isinstance(n, int) and n >= 0 for _, shape in described for n in shape) or sum(sizes) > largest:
-            raise ValueError("the sizes of its tensors are out of range")
+            raise ValueError(f"the sizes of its tensors are out of range: {described!r:.100}")
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise MXNetError(f"a message of another process of the job is malformed: {error!r:.200}") from None
     tensors = []

@@ -68,7 +68,9 @@ class ShardedKVStore(DistSyncKVStore):
     def _set_updater(self, updater):
         """Set the updater of the store's values: an optimizer's, or a function, which gets whole values."""
         if isinstance(updater, opt.Updater) and isinstance(updater.optimizer, opt.Nadam):
-            raise MXNetError("a sharded kvstore can't run Nadam, whose schedule goes on with every weight that it updates; use Adam, or shard=False")
+            raise MXNetError(f"a sharded kvstore can't run {type(updater.optimizer).__name__}, whose schedule goes on with every weight that it "
+                             "updates; use "
+                             "Adam, or shard=False")
         self._forget()
         super()._set_updater(updater)
 

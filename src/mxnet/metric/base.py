@@ -95,7 +95,7 @@ class EvalMetric:
         """Update the metric with a batch: lists of NDArrays, one for each label and output of the network."""
         raise NotImplementedError(f"{type(self).__name__} must define update(labels, preds)")
 
-    def _add(self, total, count):
+    def _add(self, total: Any, count: int) -> None:
         """Add `count` instances whose values sum to `total`."""
         self.sum_metric += total
         self.global_sum_metric += total
@@ -130,7 +130,7 @@ class EvalMetric:
         return _as_pairs(*self.get_global()) if self._has_global_stats else self.get_name_value()
 
 
-def _as_pairs(names, values):
+def _as_pairs(names: Any, values: Any) -> list[tuple[str, float]]:
     return list(zip(names if isinstance(names, list) else [names], values if isinstance(values, list) else [values]))
 
 
@@ -242,7 +242,7 @@ class CompositeEvalMetric(EvalMetric):
         return {**super().get_config(), "metrics": [metric.get_config() for metric in self.metrics]}
 
 
-def _joined(results):
+def _joined(results: Iterable[tuple[Any, Any]]) -> tuple[list[str], list[float]]:
     names: list[str] = []
     values: list[float] = []
     for name, value in results:
@@ -313,7 +313,7 @@ def np(numpy_feval: Callable[..., Any], name: str | None = None, allow_extra_out
     >>> metric.get()
     ('hits', 0.5)
     """
-    def feval(label, pred):
+    def feval(label: Any, pred: Any) -> Any:
         return numpy_feval(label, pred)
 
     feval.__name__ = numpy_feval.__name__

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..ndarray import NDArray
 
 
-def _same_length(label, pred):
+def _same_length(label: torch.Tensor, pred: torch.Tensor) -> None:
     if label.shape[:1] != pred.shape[:1]:
         raise ValueError(f"length {len(label)} of the labels and {len(pred)} of the predictions must be equal")
 
@@ -95,39 +95,39 @@ class TopKAccuracy(EvalMetric):
 class _Counts:
     """The confusion counts of a binary classification."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.reset()
 
-    def reset(self):
+    def reset(self) -> None:
         self.true_negatives = self.false_positives = self.false_negatives = self.true_positives = 0
 
-    def add(self, true_negatives, false_positives, false_negatives, true_positives):
+    def add(self, true_negatives: int, false_positives: int, false_negatives: int, true_positives: int) -> None:
         self.true_negatives += true_negatives
         self.false_positives += false_positives
         self.false_negatives += false_negatives
         self.true_positives += true_positives
 
     @property
-    def total_examples(self):
+    def total_examples(self) -> int:
         return self.false_negatives + self.false_positives + self.true_negatives + self.true_positives
 
     @property
-    def precision(self):
+    def precision(self) -> float:
         predicted = self.true_positives + self.false_positives
         return self.true_positives / predicted if predicted else 0.0
 
     @property
-    def recall(self):
+    def recall(self) -> float:
         actual = self.true_positives + self.false_negatives
         return self.true_positives / actual if actual else 0.0
 
     @property
-    def fscore(self):
+    def fscore(self) -> float:
         precision, recall = self.precision, self.recall
         return 2 * precision * recall / (precision + recall) if precision + recall > 0 else 0.0
 
     @property
-    def matthewscc(self):
+    def matthewscc(self) -> float:
         if not self.total_examples:
             return 0.0
         tp, fp, fn, tn = float(self.true_positives), float(self.false_positives), float(self.false_negatives), float(self.true_negatives)
@@ -138,25 +138,25 @@ class _Counts:
 class _BinaryClassificationMetrics:
     """The counts of a binary classification since `local_reset_stats` and since `reset_stats`, for user-defined metrics."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._local, self._whole = _Counts(), _Counts()
 
-    def update_binary_stats(self, label, pred):
+    def update_binary_stats(self, label: NDArray, pred: NDArray) -> None:
         """Count the predictions of a batch; the predicted class has the largest output."""
         for one_label, one_pred in pairs(label, pred):
             counts = _count(type(self).__name__, one_label, one_pred)
             self._local.add(*counts)
             self._whole.add(*counts)
 
-    def matthewscc(self, use_global=False):
+    def matthewscc(self, use_global: bool = False) -> float:
         """Return Matthews' correlation coefficient."""
         return (self._whole if use_global else self._local).matthewscc
 
-    def local_reset_stats(self):
+    def local_reset_stats(self) -> None:
         """Reset the counts except those called ``global_``."""
         self._local.reset()
 
-    def reset_stats(self):
+    def reset_stats(self) -> None:
         """Reset all counts."""
         self._local.reset()
         self._whole.reset()
@@ -167,7 +167,7 @@ for _name in ("true_positives", "false_negatives", "false_positives", "true_nega
     setattr(_BinaryClassificationMetrics, f"global_{_name}", property(attrgetter(f"_whole.{_name}")))
 
 
-def _count(name, label, pred):
+def _count(name: str, label: torch.Tensor, pred: torch.Tensor) -> list[int]:
     """Return the confusion counts of a batch: true negatives, false positives, false negatives, true positives."""
     label, pred = label.reshape(-1).int(), pred.argmax(1).reshape(-1)
     _same_length(label, pred)
@@ -180,13 +180,13 @@ def _count(name, label, pred):
 class _BinaryMetric(EvalMetric):
     """The base class of scores of the counts, averaged over batches ('macro') or computed from all counts ('micro')."""
 
-    _value = None  # the name of the value in _Counts
+    _value: str  # the name of the value in _Counts
 
-    def __init__(self, name, output_names, label_names, average):
+    def __init__(self, name: str, output_names: Any, label_names: Any, average: str):
         self._average, self._local, self._whole = average, _Counts(), _Counts()
         super().__init__(name=name, output_names=output_names, label_names=label_names, average=average, has_global_stats=True)
 
-    def update(self, labels, preds):
+    def update(self, labels: Any, preds: Any) -> None:
         """Count the predictions of a batch."""
         for label, pred in pairs(labels, preds):
             counts = _count(type(self).__name__, label, pred)
@@ -201,13 +201,13 @@ class _BinaryMetric(EvalMetric):
             self.sum_metric = getattr(self._local, self._value) * self.num_inst
             self.global_sum_metric = getattr(self._whole, self._value) * self.global_num_inst
 
-    def reset(self):
+    def reset(self) -> None:
         """Reset all counts."""
         super().reset()
         self._local.reset()
         self._whole.reset()
 
-    def reset_local(self):
+    def reset_local(self) -> None:
         """Reset the local counts of `get`."""
         super().reset_local()
         self._local.reset()
@@ -269,6 +269,7 @@ class PCC(EvalMetric):
 
     def __init__(self, name: str = "pcc", output_names: list[str] | None = None, label_names: list[str] | None = None, has_global_stats: bool = True):
         self.k = 2
+        self.lcm = self.gcm = numpy.zeros((2, 2))  # local and global confusion matrices
         super().__init__(name=name, output_names=output_names, label_names=label_names, has_global_stats=has_global_stats)
 
     def update(self, labels: Sequence[NDArray] | NDArray, preds: Sequence[NDArray] | NDArray) -> None:
@@ -279,7 +280,7 @@ class PCC(EvalMetric):
             _same_length(label, pred)
             k = max(self.k, int(pred.max()) + 1, int(label.max()) + 1)
             if k > self.k:
-                self.lcm, self.gcm = (numpy.pad(m, (0, k - self.k)) for m in (self.lcm, self.gcm))
+                self.lcm, self.gcm = numpy.pad(self.lcm, (0, k - self.k)), numpy.pad(self.gcm, (0, k - self.k))
                 self.k = k
             counts = torch.bincount(pred * k + label, minlength=k * k).reshape(k, k).cpu().numpy()
             self.lcm += counts
@@ -288,19 +289,19 @@ class PCC(EvalMetric):
         self.global_num_inst += 1
 
     @staticmethod
-    def _correlation(counts):
+    def _correlation(counts: numpy.ndarray) -> float:
         n, x, y = counts.sum(), counts.sum(axis=1), counts.sum(axis=0)
         cov_xx, cov_yy = (x * (n - x)).sum(), (y * (n - y)).sum()
         if cov_xx == 0 or cov_yy == 0:
             return float("nan")
         return float((counts.diagonal() * n - x * y).sum() / (cov_xx * cov_yy) ** 0.5)
 
-    @property
+    @property  # type: ignore[override]  # computed from the counts
     def sum_metric(self) -> float:
         """The correlation since the last reset, times ``num_inst``."""
         return self._correlation(self.lcm) * self.num_inst
 
-    @property
+    @property  # type: ignore[override]
     def global_sum_metric(self) -> float:
         """The correlation since the last `reset`, times ``global_num_inst``."""
         return self._correlation(self.gcm) * self.global_num_inst
@@ -360,11 +361,11 @@ class Perplexity(EvalMetric):
 
 
 class _LogLikelihood(EvalMetric):
-    def __init__(self, eps, name, output_names, label_names):
+    def __init__(self, eps: float, name: str, output_names: Any, label_names: Any):
         super().__init__(name, eps=eps, output_names=output_names, label_names=label_names, has_global_stats=True)
         self.eps = eps
 
-    def update(self, labels, preds):
+    def update(self, labels: Any, preds: Any) -> None:
         """Add up the negative log likelihoods of a batch: predictions are (batch, classes), probabilities."""
         for label, pred in pairs(labels, preds):
             label = label.reshape(-1).long()

@@ -12,7 +12,7 @@ from ..ndarray import NDArray
 from .base import EvalMetric, alias, check_label_shapes, pairs, register, tensor
 
 
-def _difference(label, pred):
+def _difference(label: torch.Tensor, pred: torch.Tensor) -> torch.Tensor:
     """Return labels minus predictions; vectors are handled as columns. Integer labels are not rounded."""
     label, pred = (t[:, None] if t.dim() == 1 else t for t in (label, pred))
     if not (label.is_floating_point() and pred.is_floating_point()):
@@ -23,13 +23,13 @@ def _difference(label, pred):
 class _ErrorMetric(EvalMetric):
     """The base class of errors that are averaged over batches."""
 
-    def __init__(self, name, output_names=None, label_names=None):
+    def __init__(self, name: str, output_names: Any = None, label_names: Any = None):
         super().__init__(name, output_names=output_names, label_names=label_names, has_global_stats=True)
 
-    def _error(self, difference):
+    def _error(self, difference: torch.Tensor) -> torch.Tensor:
         raise NotImplementedError
 
-    def update(self, labels, preds):
+    def update(self, labels: Any, preds: Any) -> None:
         """Update the metric with the error of a batch."""
         for label, pred in pairs(labels, preds):
             self._add(float(self._error(_difference(label, pred))), 1)
@@ -51,7 +51,7 @@ class MAE(_ErrorMetric):
     def __init__(self, name: str = "mae", output_names: list[str] | None = None, label_names: list[str] | None = None):
         super().__init__(name, output_names, label_names)
 
-    def _error(self, difference):
+    def _error(self, difference: torch.Tensor) -> torch.Tensor:
         return difference.abs().mean()
 
 
@@ -62,7 +62,7 @@ class MSE(_ErrorMetric):
     def __init__(self, name: str = "mse", output_names: list[str] | None = None, label_names: list[str] | None = None):
         super().__init__(name, output_names, label_names)
 
-    def _error(self, difference):
+    def _error(self, difference: torch.Tensor) -> torch.Tensor:
         return difference.square().mean()
 
 
@@ -73,7 +73,7 @@ class RMSE(_ErrorMetric):
     def __init__(self, name: str = "rmse", output_names: list[str] | None = None, label_names: list[str] | None = None):
         super().__init__(name, output_names, label_names)
 
-    def _error(self, difference):
+    def _error(self, difference: torch.Tensor) -> torch.Tensor:
         return difference.square().mean().sqrt()
 
 
@@ -112,7 +112,7 @@ class PearsonCorrelation(EvalMetric):
                 self._merge(values)
                 self._add(0.0, 1)
 
-    def _merge(self, values):
+    def _merge(self, values: numpy.ndarray) -> None:
         # Combine the moments of two samples: sums of squares would lose precision.
         n, means = values.shape[1], values.mean(axis=1)
         centred = values - means[:, None]
@@ -122,7 +122,7 @@ class PearsonCorrelation(EvalMetric):
         self._means += shift * (n / total)
         self._count = total
 
-    def _micro(self, count):
+    def _micro(self, count: int) -> tuple[str, float]:
         (ll, lp), (_, pp) = self._products
         return self.name, float(lp / math.sqrt(ll * pp)) if count and ll * pp else float("nan")
 
@@ -172,8 +172,8 @@ class Loss(EvalMetric):
     def update(self, _: Any, preds: Sequence[NDArray] | NDArray) -> None:
         """Add up the outputs of a batch."""
         for pred in [preds] if isinstance(preds, NDArray) else preds:
-            pred = tensor(pred)
-            self._add(float(pred.sum()), pred.numel())
+            values = tensor(pred)
+            self._add(float(values.sum()), values.numel())
 
 
 @register

@@ -219,8 +219,8 @@ class BaseModule:
         if not batches or not merge_batches:
             return batches
         if len({len(outputs) for outputs in batches}) > 1:
-            raise MXNetError("predict: batches have different numbers of outputs and cannot be merged; with bucketing, "
-                             "use merge_batches=False")
+            raise MXNetError(f"predict: batches have different numbers of outputs ({sorted({len(outputs) for outputs in batches})}) and cannot be "
+                             "merged; with bucketing, use merge_batches=False")
         merged = [ndarray.concatenate(list(parts)) for parts in zip(*batches)]
         return merged[0] if len(merged) == 1 and not always_output_list else merged
 
@@ -277,15 +277,15 @@ class BaseModule:
             Without `num_epoch`, or if the save is damaged or belongs to another training.
         """
         if num_epoch is None:
-            raise MXNetError("fit: please specify number of epochs (num_epoch=...)")
+            raise MXNetError("fit: please specify number of epochs (num_epoch=...), received None")
         if save_every is not None and (resume is None or save_every < 1):
             raise MXNetError(f"fit: save_every={save_every} is a number of batches from 1 on, and needs resume=..., the folder to save in")
         kvstore = joined_store(kvstore) if resume is not None else kvstore
         saves = Saves(resume, None if isinstance(kvstore, str) else kvstore) if resume is not None else None
-        found = saves.newest() if saves else None
-        if found is not None:
-            arg_params, aux_params = read_params(os.path.join(found.path, PARAMETERS))
-            begin_epoch, force_init = found.epoch, True
+        save = saves.newest() if saves else None
+        if save is not None:
+            arg_params, aux_params = read_params(os.path.join(save.path, PARAMETERS))
+            begin_epoch, force_init = save.epoch, True
         self.bind(data_shapes=train_data.provide_data, label_shapes=train_data.provide_label, for_training=True, force_rebind=force_rebind)
         if monitor is not None:
             self.install_monitor(monitor)
@@ -295,10 +295,10 @@ class BaseModule:
         validation_metric = eval_metric if validation_metric is None else validation_metric
         eval_metric = _as_metric(eval_metric)
         done = 0
-        if found is not None:
-            self._load_training(os.path.join(found.path, STATES))
-            found.restore_position(train_data)
-            done = found.batch
+        if save is not None:
+            self._load_training(os.path.join(save.path, STATES))
+            save.restore_position(train_data)
+            done = save.batch
 
         for epoch in range(begin_epoch, num_epoch):
             tic, nbatch, done = time.time(), done, 0
@@ -418,14 +418,16 @@ class BaseModule:
         """Return the states that persist across batches, for each a list over the devices. This module has none."""
         self._require(params=True)
         if merge_multi_context:
-            raise MXNetError("get_states: states of several devices cannot be merged; use merge_multi_context=False")
+            raise MXNetError(f"get_states: states of several devices cannot be merged, received merge_multi_context={merge_multi_context}; "
+                             "use merge_multi_context=False")
         return []
 
     def set_states(self, states: Any = None, value: Any = None) -> None:
         """Set the states that persist across batches. This module has none."""
         self._require(params=True)
         if states or value:
-            raise MXNetError(f"set_states: this {type(self).__name__} has no states to set")
+            raise MXNetError(f"set_states: this {type(self).__name__} has no states to set, received "
+                             f"{'states' if states else 'value'}={shortened(states or value)}")
 
     # -- one batch ---------------------------------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ def shapes_of(batch: Any) -> tuple[tuple[int, ...], ...]:
     if not isinstance(batch, list):
         return tuple([array.shape for array in batch.data])
     if not batch:
-        raise MXNetError("forward: the list of batches is empty")
+        raise MXNetError("forward: a batch, or a list of one for each device, expected, received an empty list")
     for i in range(len(batch[0].data)):
         different = {part.data[i].shape for part in batch}
         if len(different) > 1:

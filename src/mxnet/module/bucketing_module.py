@@ -43,7 +43,7 @@ class BucketingModule(BaseModule):
                  group2ctxs: Any = None, compression_params: dict[str, Any] | None = None) -> None:
         super().__init__(logger=logger)
         if default_bucket_key is None:
-            raise MXNetError("BucketingModule needs default_bucket_key: the key of the largest bucket")
+            raise MXNetError("BucketingModule needs default_bucket_key, the key of the largest bucket; received None")
         self._sym_gen = sym_gen
         self._default_bucket_key = default_bucket_key
         symbol, data_names, label_names = self._call_sym_gen(default_bucket_key)
@@ -185,7 +185,8 @@ class BucketingModule(BaseModule):
             self.logger.warning("Already bound, ignoring bind()")
             return
         if shared_module is not None:
-            raise MXNetError("BucketingModule cannot share the memory of another module (shared_module)")
+            raise MXNetError("BucketingModule cannot share the memory of another module; shared_module=None expected, received a "
+                             f"{type(shared_module).__name__}")
         self.for_training = for_training
         self.inputs_need_grad = inputs_need_grad
         self._grad_req = grad_req
@@ -315,7 +316,7 @@ class BucketingModule(BaseModule):
             For `BucketingModule`.
         """
         if sym_gen is None or default_bucket_key is None:
-            raise MXNetError("BucketingModule.load needs sym_gen and default_bucket_key")
+            raise MXNetError(f"BucketingModule.load needs sym_gen and default_bucket_key, received {sym_gen} and {default_bucket_key}")
         keys = [int(key) for key in nd.load(f"{prefix}.buckets")[0].asnumpy()]
         symbols = {key: sym.load(f"{prefix}-{key}-symbol.json") for key in keys}
         return BucketingModule._with_buckets(symbols, sym_gen, default_bucket_key, *load_params(prefix, epoch), **kwargs)

@@ -373,7 +373,7 @@ class DataParallelExecutorGroup:
     def backward(self, out_grads: Any = None) -> None:
         """Compute gradients on all devices, each with its slice of `out_grads`."""
         if not self.for_training:
-            raise MXNetError("backward needs a module bound with for_training=True; bind it again")
+            raise MXNetError(f"backward needs a module bound with for_training=True, it was bound with {self.for_training}; bind it again")
         out_grads = [out_grads] if isinstance(out_grads, nd.NDArray) else out_grads or []
         calls = []
         for context, executor, part in zip(self.contexts, self.execs, self.slices or [None] * len(self.execs)):
@@ -418,7 +418,8 @@ class DataParallelExecutorGroup:
     def get_input_grads(self, merge_multi_context: bool = True) -> list[Any]:
         """Return the gradients of the data."""
         if not self.inputs_need_grad:
-            raise MXNetError("get_input_grads needs a module bound with inputs_need_grad=True; bind it again")
+            raise MXNetError(f"get_input_grads needs a module bound with inputs_need_grad=True, it was bound with {self.inputs_need_grad}; bind "
+                             "it again")
         if not merge_multi_context:
             return self.input_grad_arrays
         return _merge_multi_context(self.input_grad_arrays, self.data_layouts)
@@ -426,13 +427,14 @@ class DataParallelExecutorGroup:
     def get_states(self, merge_multi_context: bool = True) -> list[Any]:
         """Return the state arrays, per state a list over the devices."""
         if merge_multi_context:
-            raise MXNetError("get_states: states of several devices cannot be merged; use merge_multi_context=False")
+            raise MXNetError(f"get_states: states of several devices cannot be merged, received merge_multi_context={merge_multi_context}; "
+                             "use merge_multi_context=False")
         return self.state_arrays
 
     def set_states(self, states: Any = None, value: Any = None) -> None:
         """Copy `states` (per state a list over the devices) or one number into the state arrays."""
         if (states is None) == (value is None):
-            raise MXNetError("set_states: give either states or value")
+            raise MXNetError(f"set_states: give either states or value, received {'neither' if states is None else 'both'}")
         for i, (name, targets) in enumerate(zip(self.state_names, self.state_arrays)):
             for k, target in enumerate(targets):
                 if states is None:

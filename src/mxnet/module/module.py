@@ -361,7 +361,7 @@ class Module(TrainingCheckpoints, SharesWithTorch, BaseModule):
             self.logger.warning("Already bound, ignoring bind()")
             return
         if inputs_need_grad and not for_training:
-            raise MXNetError("bind: inputs_need_grad=True needs for_training=True")
+            raise MXNetError(f"bind: inputs_need_grad=True needs for_training=True, received for_training={for_training}")
         self.for_training = for_training
         self.inputs_need_grad = inputs_need_grad
         self._grad_req = grad_req
@@ -370,7 +370,9 @@ class Module(TrainingCheckpoints, SharesWithTorch, BaseModule):
         shared_group = None
         if shared_module is not None:
             if not (isinstance(shared_module, Module) and shared_module.binded and shared_module.params_initialized):
-                raise MXNetError("bind: shared_module must be a Module that is bound and has parameters")
+                raise MXNetError("bind: shared_module must be a Module that is bound and has parameters, "
+                                 f"received a {type(shared_module).__name__} with binded={getattr(shared_module, 'binded', None)} and "
+                                 f"params_initialized={getattr(shared_module, 'params_initialized', None)}")
             missing = self._parameters_missing_in(shared_module)
             if missing:
                 raise MXNetError(f"bind: the network of shared_module does not have the parameters {', '.join(missing)}; only a network that has "
@@ -591,7 +593,7 @@ def _copy_param(name: str, value: Any, array) -> None:
     if value is array:
         return
     if value is None:
-        raise MXNetError(f"parameter '{name}': the file, or the dictionary, has no value for it")
+        raise MXNetError(f"parameter '{name}': the file, or the dictionary, has no value for it, received None")
     if value.shape != array.shape:
         raise MXNetError(f"parameter '{name}': the given value has shape {value.shape}, the network needs {array.shape}")
     value.copyto(array)

@@ -44,13 +44,13 @@ class ModuleTraining(Training):
 
     def weights(self) -> dict[str, Weight]:
         """Return parameters and auxiliary states."""
-        group, found = self._module._exec_group, {}
+        group, weights = self._module._exec_group, {}
         for name, arrays in zip(group.param_names, group.param_arrays):
-            found[name] = Weight(arrays[0].shape, [(0, array) for array in arrays], SHARED)
+            weights[name] = Weight(arrays[0].shape, [(0, array) for array in arrays], SHARED)
         for name, arrays in zip(group.aux_names, group.aux_arrays):
             size = torch.Size(arrays[0].shape).numel()
-            found[name] = Weight(arrays[0].shape, [(i * size, array) for i, array in enumerate(arrays)], OWN)
-        return found
+            weights[name] = Weight(arrays[0].shape, [(i * size, array) for i, array in enumerate(arrays)], OWN)
+        return weights
 
     def prepare(self, shapes: dict[str, tuple[int, ...]]) -> None:
         """Do nothing: a bound module has memory for all weights."""

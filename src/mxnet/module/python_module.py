@@ -64,7 +64,7 @@ class PythonModule(BaseModule):
         if self._label_shapes is None:
             return
         if pre_sliced:
-            raise RuntimeError("PythonModule takes whole labels, not one list per device (pre_sliced=True)")
+            raise RuntimeError(f"PythonModule takes whole labels, not one list per device: pre_sliced=False expected, received {pre_sliced!r}")
         eval_metric.update(labels, self.get_outputs())
 
     def bind(self, data_shapes: Any, label_shapes: Any = None, for_training: bool = True, inputs_need_grad: bool = False, force_rebind: bool = False,
@@ -139,9 +139,9 @@ class PythonLossModule(PythonModule):
     def backward(self, out_grads: Any = None) -> None:
         """Compute the gradient of the scores."""
         if out_grads is not None:
-            raise MXNetError("PythonLossModule is a loss: backward takes no out_grads")
+            raise MXNetError(f"PythonLossModule is a loss: backward takes no out_grads, received {shortened(out_grads)}")
         if not self.for_training:
-            raise MXNetError("backward needs a module bound with for_training=True; bind it again")
+            raise MXNetError(f"backward needs a module bound with for_training=True, it was bound with {self.for_training}; bind it again")
         self._backward_impl()
 
     def _backward_impl(self) -> None:
@@ -162,4 +162,4 @@ class PythonLossModule(PythonModule):
 
 def _merged_only(merge_multi_context: bool) -> None:
     if merge_multi_context is not True:
-        raise MXNetError("PythonLossModule does not know of devices; use merge_multi_context=True")
+        raise MXNetError(f"PythonLossModule does not know of devices; merge_multi_context=True expected, received {merge_multi_context!r}")

@@ -136,11 +136,12 @@ class SequentialModule(BaseModule):
             self.logger.warning("Already bound, ignoring bind()")
             return
         if inputs_need_grad and not for_training:
-            raise MXNetError("bind: inputs_need_grad=True needs for_training=True")
+            raise MXNetError(f"bind: inputs_need_grad=True needs for_training=True, received for_training={for_training}")
         if shared_module is not None:
-            raise MXNetError("SequentialModule cannot share the memory of another module (shared_module)")
+            raise MXNetError("SequentialModule cannot share the memory of another module; shared_module=None expected, received a "
+                             f"{type(shared_module).__name__}")
         if not self._modules:
-            raise MXNetError("SequentialModule is empty: add(module) some before bind")
+            raise MXNetError("SequentialModule: at least one module expected, received none: add(module) some before bind")
         self.binded = True
         takes_labels = [bool(meta.get(self.META_TAKE_LABELS)) for meta in self._metas]
         self._label_shapes = label_shapes if any(takes_labels) else None
@@ -199,7 +200,8 @@ class SequentialModule(BaseModule):
         """Return the gradients of the data."""
         self._require(params=True)
         if not self.inputs_need_grad and not self._modules[0].inputs_need_grad:
-            raise MXNetError("get_input_grads needs a module bound with inputs_need_grad=True; bind it again")
+            raise MXNetError(f"get_input_grads needs a module bound with inputs_need_grad=True, it was bound with {self.inputs_need_grad}; bind "
+                             "it again")
         return self._modules[0].get_input_grads(merge_multi_context=merge_multi_context)
 
     def update_metric(self, eval_metric: Any, labels: Any, pre_sliced: bool = False) -> None:

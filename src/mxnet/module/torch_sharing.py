@@ -59,8 +59,8 @@ class SharesWithTorch:
         module: Any = self
         module._require(params=True)
         if len(module._context) > 1 or module._state_names:
-            what = f"states ({', '.join(module._state_names)})" if module._state_names else f"{len(module._context)} devices"
-            raise MXNetError(f"as_torch: a module on one device and without states expected, this one has {what}")
+            obstacle = f"states ({', '.join(module._state_names)})" if module._state_names else f"{len(module._context)} devices"
+            raise MXNetError(f"as_torch: a module on one device and without states expected, this one has {obstacle}")
         module._take_memory()
         symbol, fixed = module._symbol, set(module._fixed_param_names)
         arguments = symbol.list_inputs()
@@ -78,8 +78,8 @@ class SharesWithTorch:
 
 def _array(module: Any, name: str) -> NDArray:
     executor = module._exec_group.execs[0]
-    found = executor.arg_dict.get(name)
-    return executor.aux_dict[name] if found is None else found
+    array = executor.arg_dict.get(name)
+    return executor.aux_dict[name] if array is None else array
 
 
 def _adopt(module: Any, name: str, tensor: torch.Tensor) -> None:

@@ -41,10 +41,10 @@ def _differentiated(op: Operator, out_grads: Sequence[NDArray], inputs: Sequence
         with enable_grad():
             results = op.fn(*leaves, **parsed)
         results = (results,) if isinstance(results, torch.Tensor) else results
-        found = iter(differentiation.gradients(results, wanted, [g._data for g in out_grads]))
+        derivatives = iter(differentiation.gradients(results, wanted, [g._data for g in out_grads]))
     except Exception as error:
         raise MXNetError(explain(op, error, leaves, parsed)) from error
-    gradients = [next(found) if t.requires_grad else None for t in leaves]
+    gradients = [next(derivatives) if t.requires_grad else None for t in leaves]
     return [NDArray._new(torch.zeros_like(t) if g is None else g, a._ctx) for g, t, a in zip(gradients, leaves, inputs)]
 
 
@@ -249,7 +249,7 @@ def while_loop(cond: Callable[..., Any], func: Callable[..., Any], loop_vars: An
         If `max_iterations` is missing or no number, or the loop variables are empty or change in number, or outputs change in number or shape.
     """
     if max_iterations is None:
-        raise ValueError("max_iterations should be specified")
+        raise ValueError("while_loop: max_iterations should be specified, received None")
     max_iterations = nested.to_python(max_iterations, int, "max_iteration")
     if len(loop_vars) == 0:
         raise ValueError("while_loop: at least one of loop_vars expected, received none")

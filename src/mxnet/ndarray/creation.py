@@ -11,7 +11,7 @@ from ..base import MXNetError
 from ..context import current_context, intern_context
 from ..ops import dtypes, host_arrays
 from ..ops.registry import get
-from ..suggestions import shortened
+from ..suggestions import shortened, type_names
 from . import indexing, sparse
 from .deferred_errors import throw_all
 from .dense import dense_array, filled, not_made, place, sizes
@@ -104,7 +104,7 @@ def arange(start: float, stop: float | None = None, step: float = 1.0, repeat: i
     `infer_range` has no meaning outside of a Symbol, where the length can follow from the context; it must be left at None or False.
     """
     if infer_range:
-        raise MXNetError("arange: infer_range=True needs a Symbol, whose shape inference finds the length")
+        raise MXNetError(f"arange: infer_range={infer_range!r} needs a Symbol, whose shape inference finds the length")
     return invoke(get("_arange"), (), {"start": start, "stop": stop, "step": step, "repeat": repeat,
                                        "ctx": str(intern_context(ctx)) if ctx is not None else str(current_context()),
                                        "dtype": dtypes.to_torch(dtype)})
@@ -181,12 +181,13 @@ def waitall() -> None:
 def concatenate(arrays: Sequence[NDArray], axis: int = 0, always_copy: bool = True) -> NDArray:
     """Join arrays along an axis. A single array is returned as it is unless `always_copy`."""
     if not arrays:
-        raise MXNetError("concatenate: at least one array is needed")
+        raise MXNetError(f"concatenate: at least one array is needed, received {arrays!r}")
     if len(arrays) == 1 and not always_copy:
         return arrays[0]
     first = next((a for a in arrays if isinstance(a, NDArray)), None)
     if first is None:
-        raise MXNetError("concatenate: at least one NDArray among the arrays expected; call mx.nd.array on one")
+        raise MXNetError(f"concatenate: at least one NDArray among the arrays expected, received only "
+                         f"{type_names(arrays)}; call mx.nd.array on one")
     sizes = {a.shape[:axis] + a.shape[axis + 1:] for a in arrays}
     if len(sizes) > 1:
         raise MXNetError(f"concatenate: shapes must agree outside axis {axis}, received {[a.shape for a in arrays]}")
@@ -204,7 +205,7 @@ def moveaxis(tensor: NDArray, source: Sizes, destination: Sizes) -> NDArray:
             raise ValueError(f"moveaxis: {what} {axes} names axes that an array of {n} axes does not have")
         axes = [a % n for a in axes]
         if len(set(axes)) < len(axes):
-            raise ValueError(f"moveaxis: {what} names an axis twice")
+            raise ValueError(f"moveaxis: {what} {axes} names an axis twice")
         return axes
 
     source, destination = positions(source, "source"), positions(destination, "destination")
@@ -241,7 +242,7 @@ def split_v2(ary: NDArray, indices_or_sections: int | Sequence[int], axis: int =
     elif isinstance(indices_or_sections, (tuple, list)):
         attrs = {"indices": (0, *indices_or_sections), "sections": 0}
     else:
-        raise ValueError("indices_or_sections must be an int or a tuple of ints")
+        raise ValueError(f"indices_or_sections must be an int or a tuple of ints, received {shortened(indices_or_sections)}")
     return invoke(get("_split_v2"), (ary,), {**attrs, "axis": axis, "squeeze_axis": squeeze_axis})
 
 

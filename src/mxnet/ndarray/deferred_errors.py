@@ -116,11 +116,11 @@ def is_failed(array: Any) -> bool:
 
 def _noted(error: DelayedError, stochastic: bool) -> Failure:
     _waiting[:] = [f for f in _waiting if f.error is not None]
-    found = next((f for f in _waiting if f.stochastic), None) if stochastic else None
-    if found is None:
-        found = Failure(MXNetError(str(error)), stochastic)
-        _waiting.append(found)
-    return found
+    failure = next((f for f in _waiting if f.stochastic), None) if stochastic else None
+    if failure is None:
+        failure = Failure(MXNetError(str(error)), stochastic)
+        _waiting.append(failure)
+    return failure
 
 
 def go_on(op: Operator, arrays: Sequence[Any], attrs: dict[str, Any], out: Any, cls: type[Any]) -> Any:

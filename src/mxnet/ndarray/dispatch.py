@@ -191,10 +191,10 @@ _pseudo: dict[str, PseudoOperator] = {}
 
 def pseudo_operator(name: str) -> PseudoOperator:
     """Return the `PseudoOperator` of that name."""
-    found = _pseudo.get(name)
-    if found is None:
-        found = _pseudo[name] = PseudoOperator(name)
-    return found
+    operator = _pseudo.get(name)
+    if operator is None:
+        operator = _pseudo[name] = PseudoOperator(name)
+    return operator
 
 
 def entry_of(array: Any) -> Any:

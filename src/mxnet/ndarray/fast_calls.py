@@ -82,8 +82,8 @@ def unary(op: Operator, cls: type[Any], general: Callable) -> Callable:
                     return wrap(cls, function(x._data), x._ctx)
                 except Exception:  # the general path raises the error
                     pass
-            elif dispatch.observer is not None and (found := watched(op, cls, args, kwargs)) is not None:
-                return found
+            elif dispatch.observer is not None and (watched_result := watched(op, cls, args, kwargs)) is not None:
+                return watched_result
         return general(*args, out=out, **kwargs)
 
     def call(*args: Any, out: Any = None, name: str | None = None, **kwargs: Any) -> Any:
@@ -98,8 +98,8 @@ def unary(op: Operator, cls: type[Any], general: Callable) -> Callable:
                         return [wrap(cls, r, x._ctx) for r in result]
                 except Exception:  # the general path raises the error
                     pass
-            elif dispatch.observer is not None and (found := watched(op, cls, args, kwargs)) is not None:
-                return found
+            elif dispatch.observer is not None and (watched_result := watched(op, cls, args, kwargs)) is not None:
+                return watched_result
         return general(*args, out=out, **kwargs)
 
     return simple if op.simple else call
@@ -117,8 +117,8 @@ def binary(op: Operator, cls: type[Any], general: Callable) -> Callable:
                     return wrap(cls, function(x._data, y._data), x._ctx)
                 except Exception:  # the general path raises the error
                     pass
-            elif dispatch.observer is not None and (found := watched(op, cls, args, kwargs)) is not None:
-                return found
+            elif dispatch.observer is not None and (result := watched(op, cls, args, kwargs)) is not None:
+                return result
         return general(*args, out=out, **kwargs)
 
     return call
@@ -147,8 +147,8 @@ def nary(op: Operator, cls: type[Any], general: Callable) -> Callable:
                         return [wrap(cls, r, first._ctx) for r in result]
                 except Exception:  # the general path raises the error
                     pass
-            if dispatch.observer is not None and (found := watched(op, cls, args, kwargs)) is not None:
-                return found
+            if dispatch.observer is not None and (watched_result := watched(op, cls, args, kwargs)) is not None:
+                return watched_result
         return general(*args, out=out, **kwargs)
 
     return call
@@ -176,8 +176,8 @@ def number(op: Operator, cls: type[Any], general: Callable, by_tensor: Callable 
                 return wrap(cls, function(lhs._data, scalar=rhs), lhs._ctx)
             except Exception:  # the general path raises the error
                 pass
-        elif dispatch.observer is not None and type(rhs) in _NUMBERS and (found := watched(op, cls, (lhs,), {"scalar": float(rhs)})) is not None:
-            return found
+        elif dispatch.observer is not None and type(rhs) in _NUMBERS and (result := watched(op, cls, (lhs,), {"scalar": float(rhs)})) is not None:
+            return result
         return general(lhs, rhs)
 
     return call
@@ -199,8 +199,8 @@ def operand(op: Operator, number_op: Operator, cls: type[Any], general: Callable
                 return array
             except Exception:  # the general path raises the error
                 pass
-        elif dispatch.observer is not None and (found := watched(op, cls, (lhs, rhs), {})) is not None:
-            return found
+        elif dispatch.observer is not None and (watched_result := watched(op, cls, (lhs, rhs), {})) is not None:
+            return watched_result
         return general(lhs, rhs)
 
     return call

@@ -19,10 +19,10 @@ _made: dict[tuple[str, type | None], Callable] = {}
 def operator_function(name: str, cls: type | None = None) -> Callable:
     """Return the function ``mx.nd.<name>``: MXNet's signature, arrays in and out."""
     key = name, cls
-    found = _made.get(key)
-    if found is None:
-        found = _made[key] = _make(get(name), name, cls)
-    return found
+    function = _made.get(key)
+    if function is None:
+        function = _made[key] = _make(get(name), name, cls)
+    return function
 
 
 def replace(name: str, function: Callable) -> None:
@@ -163,8 +163,8 @@ def namespace_lookup(module_name: str, prefix: str, make: Callable[[str], Callab
 
     def listing() -> list[str]:
         module = sys.modules[module_name]
-        found = {n[len(prefix):] for n in OPERATORS if n.startswith(prefix) and (underscored or prefix or not n.startswith("_"))}
-        return sorted(found | set(module.__dict__))
+        names = {n[len(prefix):] for n in OPERATORS if n.startswith(prefix) and (underscored or prefix or not n.startswith("_"))}
+        return sorted(names | set(module.__dict__))
 
     return lookup, listing
 

@@ -46,7 +46,7 @@ def expand(key: Any, ndim: int) -> tuple[Any, ...]:
         raise IndexError(f"too many indices for an array of {ndim} axes: {used} were given")
     ellipses = [i for i, k in enumerate(key) if k is Ellipsis]
     if len(ellipses) > 1:
-        raise IndexError("an index can hold one Ellipsis ('...') only")
+        raise IndexError(f"an index can hold one Ellipsis ('...') only, received {len(ellipses)}")
     at = ellipses[0] if ellipses else len(key)
     return key[:at] + (slice(None),) * (ndim - used) + key[at + 1:]
 

@@ -28,12 +28,12 @@ class Storages:
         storage = tensor.untyped_storage()
         address = storage.data_ptr()
         with self._lock:
-            found = self._at.get(address, [])
-            if all(ref.cdata != storage._cdata for ref in found):
+            tokens = self._at.get(address, [])
+            if all(ref.cdata != storage._cdata for ref in tokens):
                 if len(self._at) >= self._full:
                     self._at = {a: alive for a, refs in self._at.items() if (alive := _alive(refs))}
                     self._full = max(64, 2 * len(self._at))
-                self._at[address] = [*_alive(found), StorageWeakRef(storage)]
+                self._at[address] = [*_alive(tokens), StorageWeakRef(storage)]
         return address
 
     def __contains__(self, address: int) -> bool:

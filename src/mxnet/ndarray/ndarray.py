@@ -131,7 +131,7 @@ class NDArray(_Methods):
 
     def __len__(self) -> int:
         if not self.shape:
-            raise TypeError("len() of an array without axes")
+            raise TypeError(f"len(): an array with axes expected, received one of shape {self.shape}")
         return self.shape[0]
 
     def __hash__(self) -> int:
@@ -443,7 +443,7 @@ class NDArray(_Methods):
                     pass
             size = self._data.shape[0] if self._data.dim() else 0
             if not self._data.dim():
-                raise IndexError("an array without axes cannot be indexed with an integer")
+                raise IndexError(f"an array without axes cannot be indexed with the integer {key}")
             index = indexing.check_integer(key, 0, size)
             return self._select(lambda t: t.select(0, index), key)
         if isinstance(key, list) and len(key) == 0:
@@ -536,7 +536,7 @@ class NDArray(_Methods):
         if not shape:
             shape = kwargs.get("shape")  # type: ignore[assignment]  # refused below
             if not shape and shape != ():
-                raise MXNetError("reshape: a shape must be given")
+                raise MXNetError(f"reshape: a shape must be given, received {shape}")
         unknown = set(kwargs) - {"shape", "reverse"}
         if unknown:
             raise TypeError(f"reshape got unexpected arguments {sorted(unknown)}; it takes `shape` and `reverse`")

@@ -66,7 +66,7 @@ def read(file: IO[bytes], size: int, source: str) -> dict[str, NDArray]:
         with zipfile.ZipFile(file) as archive:
             members = archive.infolist()
             if sum(member.compress_size for member in members) > size:
-                raise ValueError("its members are larger than the file")
+                raise ValueError(f"its members have {sum(member.compress_size for member in members)} bytes, the file {size}")
             for member in members:
                 name = member.filename.removesuffix(".npy")
                 if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
@@ -91,7 +91,7 @@ def read_array(file: IO[bytes], size: int, source: str) -> NDArray:
 def _take(file: IO[bytes], count: int, name: str) -> bytes:
     piece = file.read(count)
     if len(piece) < count:
-        raise ValueError(f"{name!r} ends early")
+        raise ValueError(f"{name!r} ends early: {count} bytes expected, received {len(piece)}")
     return piece
 
 

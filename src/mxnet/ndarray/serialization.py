@@ -27,6 +27,7 @@ from .. import files, util
 from ..base import MXNetError
 from ..context import cpu
 from ..ops import dtypes
+from ..suggestions import type_names
 from . import sparse
 from .ndarray import NDArray
 
@@ -94,32 +95,32 @@ class _Reader:
 
 
 def _read_array(r: _Reader, name: int | str) -> Any:
-    what = f"array {name}"
-    magic = r.number("I", f"the magic number of {what}")
+    label = f"array {name}"
+    magic = r.number("I", f"the magic number of {label}")
     if magic not in (_V2, _V3):
-        return _read_legacy(r, magic, what)
-    stype = r.number("i", f"the storage type of {what}")
+        return _read_legacy(r, magic, label)
+    stype = r.number("i", f"the storage type of {label}")
     if stype not in _NUM_AUX:
-        r.fail(f"{what} has the unknown storage type {stype}")
+        r.fail(f"{label} has the unknown storage type {stype}")
     aux_count = _NUM_AUX[stype]
-    storage_shape = r.shape(f"the values of {what}") if aux_count else None
-    shape = r.shape(what)
+    storage_shape = r.shape(f"the values of {label}") if aux_count else None
+    shape = r.shape(label)
     if stype == _DEFAULT and shape and 0 in shape and (magic == _V3) is not util.is_np_shape():
         # A size of 0 stands for an unknown one without NumPy's semantics, and for no elements with them.
-        r.fail(f"{what} of shape {tuple(shape)} was saved {'with' if magic == _V3 else 'without'} NumPy's shape semantics; "
+        r.fail(f"{label} of shape {tuple(shape)} was saved {'with' if magic == _V3 else 'without'} NumPy's shape semantics; "
                f"load it inside mx.np_shape({magic == _V3})")
     if shape is None or (not shape and magic == _V2):
         return None
-    _skip_context(r, what)
-    dtype = r.dtype(what)
-    aux = [(r.dtype(f"the indices of {what}"), r.shape(f"the indices of {what}")) for _ in range(aux_count)]
+    _skip_context(r, label)
+    dtype = r.dtype(label)
+    aux = [(r.dtype(f"the indices of {label}"), r.shape(f"the indices of {label}")) for _ in range(aux_count)]
     if math.prod(shape) >= 1 << 63:
-        r.fail(f"{what} has the shape {shape}")
+        r.fail(f"{label} has the shape {shape}")
     for number, _ in aux:
         if number.is_floating_point or not number.is_signed:
-            r.fail(f"{what} has indices of type {str(number).removeprefix('torch.')}; they must be signed integers")
-    values = r.values(storage_shape if aux_count else shape, dtype, f"the values of {what}")
-    indices = [r.values(s, t, f"the indices of {what}") for t, s in aux]
+            r.fail(f"{label} has indices of type {str(number).removeprefix('torch.')}; they must be signed integers")
+    values = r.values(storage_shape if aux_count else shape, dtype, f"the values of {label}")
+    indices = [r.values(s, t, f"the indices of {label}") for t, s in aux]
     if stype == _DEFAULT:
         return NDArray._new(values, cpu())
     cls = sparse.CSRNDArray if stype == _CSR else sparse.RowSparseNDArray
@@ -127,7 +128,7 @@ def _read_array(r: _Reader, name: int | str) -> Any:
         array = cls._make(values, indices, shape, cpu())
         array.check_format()
     except MXNetError as error:
-        r.fail(f"{what}: {error}")
+        r.fail(f"{label}: {error}")
     return array
 
 
@@ -218,11 +219,11 @@ def save(fname: str, data: NDArray | Sequence[NDArray] | dict[str, NDArray]) -> 
     if isinstance(data, dict):
         names, arrays = list(data.keys()), list(data.values())
         if not all(isinstance(n, str) for n in names) or not all(isinstance(a, NDArray) for a in arrays):
-            raise TypeError("save: a dict must have names as keys and NDArrays as values")
+            raise TypeError(f"save: a dict must have names as keys and NDArrays as values, received {type_names(names)} and {type_names(arrays)}")
     elif isinstance(data, (list, tuple)):
         names, arrays = [], list(data)
         if not all(isinstance(a, NDArray) for a in arrays):
-            raise TypeError("save: a list must hold NDArrays only")
+            raise TypeError(f"save: a list must hold NDArrays only, received {type_names(arrays)}")
     else:
         raise ValueError(f"save: an NDArray, a list of them or a dict of them by name expected, received {type(data).__name__}")
     if (ending := _ending(fname)) in _OTHERS and (ending == ".safetensors" or util.version() == "2.0"):
@@ -279,7 +280,7 @@ def load(fname: str) -> Any:
         If the file cannot be read or is damaged; the text names the file and the place.
     """
     if not isinstance(fname, str):
-        raise TypeError("fname required to be a string")
+        raise TypeError(f"fname required to be a string, received {type(fname).__name__}")
     with files.reading(fname) as (file, size):
         begin = file.read(6)
         file.seek(0)
@@ -295,7 +296,7 @@ def load(fname: str) -> Any:
 def load_frombuffer(buf: bytes | bytearray | memoryview | str) -> Any:
     """Read arrays from the bytes of a file, as `load` does."""
     if not isinstance(buf, (bytes, bytearray, memoryview, str)):
-        raise TypeError("buf required to be a string or bytes")
+        raise TypeError(f"buf required to be a string or bytes, received {type(buf).__name__}")
     return _load(_in_memory(buf.encode("latin-1") if isinstance(buf, str) else buf, "buffer"))
 
 

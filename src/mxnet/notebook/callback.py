@@ -273,8 +273,8 @@ def args_wrapper(*args: Any) -> dict[str, Any]:
 
         module.fit(train, eval_data=validation, num_epoch=5, **args_wrapper(PandasLogger(32), LiveLearningCurve("accuracy")))
     """
-    found = collections.defaultdict(list)
+    callbacks = collections.defaultdict(list)
     for each in args:
         for name, function in each.callback_args().items():
-            found[name].append(function)
-    return dict(found)
+            callbacks[name].append(function)
+    return dict(callbacks)

@@ -102,11 +102,12 @@ def asarray(obj: Any, dtype: Any = None, device: Context | None = None, copy: bo
             raise ValueError(f"asarray: {shortened(obj)} needs a copy, and copy=False forbids it")
         return array(obj, dtype, device)
     source = obj if isinstance(obj, ndarray) else from_dlpack(obj)
-    found = source if device is None else source.as_in_ctx(intern_context(device))
-    found = found if dtype is None else found.astype(dtype, copy=False)
-    if copy is False and found is not source:
-        raise ValueError("asarray: another type or device needs a copy, and copy=False forbids it")
-    return found.copy() if copy and found is source else found
+    result = source if device is None else source.as_in_ctx(intern_context(device))
+    result = result if dtype is None else result.astype(dtype, copy=False)
+    if copy is False and result is not source:
+        raise ValueError(f"asarray: {result.dtype} on {result.ctx} needs a copy of an array of {source.dtype} on {source.ctx}, and copy=False "
+                         "forbids it")
+    return result.copy() if copy and result is source else result
 
 
 def from_dlpack(x: Any) -> ndarray:

@@ -144,8 +144,8 @@ def functions() -> dict[str, Callable[..., Any]]:
     import warnings
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # NumPy warns when a deprecated name is looked up
-        found = {name: _official(name) for name in _NAMES}
-    return {name: _wrapped(function, name) for name, function in found.items() if function is not None}
+        official = {name: _official(name) for name in _NAMES}
+    return {name: _wrapped(function, name) for name, function in official.items() if function is not None}
 
 
 def linalg_functions() -> dict[str, Callable[..., Any]]:

@@ -82,17 +82,17 @@ def rate(nper: Any, pmt: Any, pv: Any, fv: Any, when: str | int = "end", guess: 
     nper, pmt, pv, fv = (np.asarray(x, np.float64) for x in (nper, pmt, pv, fv))
     guess = 0.1 if guess is None else guess
     tol = 1e-6 if tol is None else tol
-    found = np.asarray(guess, np.float64) + np.zeros(np.broadcast_shapes(nper.shape, pmt.shape, pv.shape, fv.shape))
+    rates = np.asarray(guess, np.float64) + np.zeros(np.broadcast_shapes(nper.shape, pmt.shape, pv.shape, fv.shape))
     for _ in range(maxiter):
-        growth = (1 + found) ** nper
-        slope = nper * growth / (1 + found)
-        value = fv + pv * growth + pmt * (1 + found * when) * (growth - 1) / found
-        change = pv * slope + pmt * ((1 + found * when) * slope / found - (growth - 1) / found ** 2)
+        growth = (1 + rates) ** nper
+        slope = nper * growth / (1 + rates)
+        value = fv + pv * growth + pmt * (1 + rates * when) * (growth - 1) / rates
+        change = pv * slope + pmt * ((1 + rates * when) * slope / rates - (growth - 1) / rates ** 2)
         step = value / change
-        found = found - step
+        rates = rates - step
         if np.all(np.abs(step) < tol):
-            return found
-    return np.where(np.abs(step) < tol, found, np.nan)
+            return rates
+    return np.where(np.abs(step) < tol, rates, np.nan)
 
 
 def npv(rate: Any, values: Any) -> Any:

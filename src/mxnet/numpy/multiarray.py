@@ -117,7 +117,7 @@ class ndarray(_Base):  # noqa: N801
 
     def __len__(self) -> int:
         if not self._data.dim():
-            raise TypeError("len() of unsized object")
+            raise TypeError(f"len() of unsized object: an array with axes expected, received one of shape {self.shape}")
         return self.shape[0] if traces else self._data.shape[0]
 
     def __hash__(self) -> int:
@@ -155,7 +155,7 @@ class ndarray(_Base):  # noqa: N801
 
     def __iter__(self) -> Iterator[Any]:
         if not self.ndim:
-            raise TypeError("iteration over a 0-d array")
+            raise TypeError(f"iteration over a 0-d array: an array with axes expected, received one of shape {self.shape}")
         return (self[i] for i in range(len(self)))
 
     def __copy__(self) -> "ndarray":
@@ -222,7 +222,7 @@ class ndarray(_Base):  # noqa: N801
         if casting != "unsafe":
             raise ValueError(f"casting must be equal to 'unsafe', received {shortened(casting)}")
         if not subok:
-            raise ValueError("subok must be equal to True")
+            raise ValueError(f"subok must be equal to True, received {shortened(subok)}")
         return super().astype(dtype, copy=copy)
 
     def copy(self, order: str = "C") -> "ndarray":
@@ -310,15 +310,15 @@ class ndarray(_Base):  # noqa: N801
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if isinstance(value, NDArray) and not isinstance(value, ndarray):
-            raise TypeError("an array of mx.np takes no NDArray of mx.nd; call as_np_ndarray() on it")
+            raise TypeError(f"an array of mx.np expected as values, received an NDArray of mx.nd of shape {value.shape}; call as_np_ndarray() on it")
         if self._data.dtype in _WITHOUT_NUMBERS:
             value = self._as_own_type(value)
             if self._data.dtype in _SIGNED:  # the same memory, under a name that torch writes to in every way
                 ndarray._new(_signed(self._writable()), self._ctx)[key] = value
                 return
         key = _normalized(key)
-        whole = key is Ellipsis or isinstance(key, tuple) and key == () or not self._data.dim() and _names_no_axis(key)
-        if not self._data.dim() and not whole and not _is_mask(key):
+        all_elements = key is Ellipsis or isinstance(key, tuple) and key == () or not self._data.dim() and _names_no_axis(key)
+        if not self._data.dim() and not all_elements and not _is_mask(key):
             raise IndexError(f"a scalar has no axes to index, received {key}; only (), ... and None fit")
         if mode.recording and (in_graph(self) or isinstance(value, NDArray) and in_graph(value)):
             refuse_inplace(self, *[value] if isinstance(value, NDArray) else [])
@@ -473,7 +473,7 @@ def _without_scalar_masks(keys: Any) -> Any:
     if not scalars:
         return keys
     if not all(bool(k) for k in scalars):
-        raise IndexError("False among the indices selects nothing; this is supported as the only index")
+        raise IndexError(f"False among the indices selects nothing; this is supported as the only index, received {len(keys)}")
     others = tuple(k for k in keys if not (_is_mask(k) and not k.ndim))
     basic = all(k is None or k is Ellipsis or isinstance(k, (slice, *integer_types)) for k in others)
     return (None, *others) if basic else others

@@ -102,7 +102,7 @@ def result_type(*arrays_and_dtypes: Any) -> Any:
     if version() == "1.9":
         return call_official(onp.result_type, arrays_and_dtypes, {})
     if not arrays_and_dtypes:
-        raise ValueError("result_type: at least one array or type expected")
+        raise ValueError("result_type: at least one array or type expected, received none")
     kinds = [onp.dtype(_type_of(value)) for value in arrays_and_dtypes]
     common = kinds[0]
     for kind in kinds[1:]:

@@ -6,6 +6,7 @@ from ..ndarray import NDArray
 from ..ndarray.serialization import load as _load
 from ..ndarray.serialization import save as _save
 from ..numpy.multiarray import ndarray
+from ..suggestions import type_names
 
 
 def save(file: str, arr: ndarray | list[ndarray] | dict[str, ndarray]) -> None:
@@ -25,7 +26,8 @@ def save(file: str, arr: ndarray | list[ndarray] | dict[str, ndarray]) -> None:
     arr = [arr] if isinstance(arr, NDArray) else arr
     items = arr.values() if isinstance(arr, dict) else arr
     if not isinstance(arr, (dict, list, tuple)) or any(not isinstance(x, ndarray) for x in items):
-        raise TypeError("npx.save takes an mx.np.ndarray, or a list or dict of them; use mx.nd.save for mx.nd arrays")
+        raise TypeError("npx.save takes an mx.np.ndarray, or a list or dict of them, received "
+                        f"{type_names(items if isinstance(arr, (dict, list, tuple)) else [arr])}; use mx.nd.save for mx.nd arrays")
     _save(file, {k: v.as_nd_ndarray() for k, v in arr.items()} if isinstance(arr, dict) else [x.as_nd_ndarray() for x in arr])
 
 
@@ -61,10 +63,10 @@ def savez(file: str, *args: ndarray, **kwds: ndarray) -> None:
 
 def load(file: str) -> Any:
     """Read the arrays of a file: a list, a dict if they have names, or one array from ``.npy``."""
-    found = _load(file)
-    if isinstance(found, dict):
-        return {k: _as_np(v) for k, v in found.items()}
-    return [_as_np(v) for v in found] if isinstance(found, list) else _as_np(found)
+    loaded = _load(file)
+    if isinstance(loaded, dict):
+        return {k: _as_np(v) for k, v in loaded.items()}
+    return [_as_np(v) for v in loaded] if isinstance(loaded, list) else _as_np(loaded)
 
 
 def _as_np(array: NDArray | None) -> Any:

@@ -33,8 +33,8 @@ def within(operator: str, indices: Sequence[torch.Tensor], sizes: Sequence[int],
     if torch.cuda.is_current_stream_capturing():
         return tuple(index.clamp(low, size - 1) for index, low, size in zip(indices, lowest, sizes))
     ends = torch.stack([torch.stack(torch.aminmax(indices[k])) for k in examined]).tolist()
-    for k, found in zip(examined, ends):
-        for value in found:
+    for k, extremes in zip(examined, ends):
+        for value in extremes:
             if not lowest[k] <= value < sizes[k]:
                 raise IndexOutOfBoundsError(f"{operator}: index {value} is out of bounds for dimension {k} with size {sizes[k]}")
     return tuple(indices)

@@ -120,7 +120,7 @@ def _range_length(start, stop, step, repeat):
         If the range is empty.
     """
     if step == 0:
-        raise MXNetError("_arange: `step` must not be 0")
+        raise MXNetError(f"_arange: `step` must not be 0, received {step}")
     if repeat < 1:
         raise MXNetError(f"_arange: `repeat` must be at least 1, received {repeat}")
     if (stop - start) * step <= 0:
@@ -134,8 +134,8 @@ def _ramp(start, step, repeat, length, dtype, device):
 
     Integers are counted in integer steps: MXNet converts `start` and `step` to the type first (range_fwd in init_op.h).
     """
-    whole = not dtype.is_floating_point or start == int(start) and step == int(step)
-    if whole and repeat == 1 and int(step):
+    are_integers = not dtype.is_floating_point or start == int(start) and step == int(step)
+    if are_integers and repeat == 1 and int(step):
         first, end = int(start), int(start) + int(step) * length
         # In the type itself where that is exact: eight bytes for each number, written and read again, take most of the time.
         exact = dtype in (torch.float32, torch.float64) and max(abs(first), abs(end)) <= _EXACT
@@ -143,7 +143,7 @@ def _ramp(start, step, repeat, length, dtype, device):
     count = torch.arange(length, device=device)
     if repeat > 1:
         count = torch.div(count, repeat, rounding_mode="floor")
-    if whole:
+    if are_integers:
         return (count * int(step) + int(start)).to(dtype)
     return count.double().mul_(step).add_(start).to(dtype)
 

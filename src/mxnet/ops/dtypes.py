@@ -42,28 +42,28 @@ def to_torch(dtype: Any) -> torch.dtype:
         return _CACHE[dtype]
     except (KeyError, TypeError, NotImplementedError):  # arrays of mx.np have no hash and raise errors of their own
         pass
-    found: torch.dtype | None
+    torch_type: torch.dtype | None
     if hasattr(dtype, "dtype") and not isinstance(dtype, (type, np.ndarray, np.generic)):
         return to_torch(dtype.dtype)  # an array means its type, as in `numpy.dtype` (which does not accept a NumPy array itself)
     if isinstance(dtype, torch.dtype):
-        found = dtype
+        torch_type = dtype
     elif isinstance(dtype, str) and dtype in NAME_TO_TORCH:
-        found = NAME_TO_TORCH[dtype]
+        torch_type = NAME_TO_TORCH[dtype]
     elif dtype is None:
-        found = torch.float32
+        torch_type = torch.float32
     else:
         try:
             name = "bfloat16" if np.dtype(dtype) == BFLOAT16_BITS else np.dtype(dtype).name
         except (TypeError, ValueError, SyntaxError):  # numpy reads a text as a description of fields
             name = str(dtype)
-        found = NAME_TO_TORCH.get(name)
-    if found not in TORCH_TO_NAME:
+        torch_type = NAME_TO_TORCH.get(name)
+    if torch_type not in TORCH_TO_NAME:
         raise TypeError(f"data type {dtype!r} not understood; expected one of {sorted(NAME_TO_TORCH)}{did_you_mean(dtype, NAME_TO_TORCH)}")
     try:
-        _CACHE[dtype] = found
+        _CACHE[dtype] = torch_type
     except TypeError:
         pass
-    return found
+    return torch_type
 
 
 def to_numpy(dtype: torch.dtype) -> Any:

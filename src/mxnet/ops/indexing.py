@@ -57,8 +57,8 @@ def take(a, indices, *, axis: int = 0, mode: Literal["clip", "raise", "wrap"] = 
         return gather_scatter.nearest(a, indices.reshape(-1)).reshape((*indices.shape, *a.shape[1:]))
     index = _bounded(indices, a.shape[axis], mode, "take")
     if axis == 0:
-        found = gather_scatter.select(a, index.reshape(-1))
-        return found if index.dim() == 1 else found.reshape((*index.shape, *a.shape[1:]))
+        rows = gather_scatter.select(a, index.reshape(-1))
+        return rows if index.dim() == 1 else rows.reshape((*index.shape, *a.shape[1:]))
     if index.dim() == 1:
         return a.index_select(axis, index)
     return a.index_select(axis, index.reshape(-1)).reshape((*a.shape[:axis], *index.shape, *a.shape[axis + 1:]))
@@ -135,12 +135,12 @@ def pick(data, index, *, axis: Optional[int] = -1, keepdims: bool = False, mode:
     array([1., 4.], dtype=float32)
     """
     if axis is None:
-        raise MXNetError("pick: axis=None is not supported; name an axis")
+        raise MXNetError("pick: an axis expected, received None; name one")
     axis = normalize_axis("pick", axis, data.dim())
     reduced = (*data.shape[:axis], *data.shape[axis + 1:])
-    kept = (*data.shape[:axis], 1, *data.shape[axis + 1:])
-    if tuple(index.shape) not in (reduced, kept) and not (data.dim() == 1 and index.numel() == 1):
-        raise MXNetError(f"pick: `index` must have shape {reduced or (1,)} or {kept} for data of shape {tuple(data.shape)} and "
+    with_axis = (*data.shape[:axis], 1, *data.shape[axis + 1:])
+    if tuple(index.shape) not in (reduced, with_axis) and not (data.dim() == 1 and index.numel() == 1):
+        raise MXNetError(f"pick: `index` must have shape {reduced or (1,)} or {with_axis} for data of shape {tuple(data.shape)} and "
                          f"axis={axis}, received {tuple(index.shape)}")
     if axis == data.dim() - 1:
         index = index.reshape(-1)
@@ -149,8 +149,8 @@ def pick(data, index, *, axis: Optional[int] = -1, keepdims: bool = False, mode:
         if data.dim() == 2 and not keepdims:
             return out
     else:
-        out = data.gather(axis, _bounded(index.reshape(kept), data.shape[axis], mode, "pick"))
-    return out.reshape(kept if keepdims else reduced or (1,))
+        out = data.gather(axis, _bounded(index.reshape(with_axis), data.shape[axis], mode, "pick"))
+    return out.reshape(with_axis if keepdims else reduced or (1,))
 
 
 @pick.shape_rule
@@ -161,9 +161,9 @@ def _(in_shapes, out_shapes, *, axis, keepdims, mode):
         return in_shapes, out_shapes
     at = normalize_axis("pick", axis, len(data))
     reduced = (*data[:at], *data[at + 1:]) or (1,)
-    kept = (*data[:at], 1, *data[at + 1:])
-    out = unify(out, kept if keepdims else reduced)
-    return [data, unify(index, kept if index is not None and len(index) == len(data) else reduced)], [out]
+    with_axis = (*data[:at], 1, *data[at + 1:])
+    out = unify(out, with_axis if keepdims else reduced)
+    return [data, unify(index, with_axis if index is not None and len(index) == len(data) else reduced)], [out]
 
 
 pick.dtype_rule(_index_type_rule(1))
@@ -304,8 +304,8 @@ def scatter_set_nd(lhs, rhs, indices, *, shape: Shape):
 @scatter_set_nd.shape_rule
 def _(in_shapes, out_shapes, *, shape):
     lhs, rhs, indices = in_shapes
-    whole = unify(unify(lhs, out_shapes[0]), shape)
-    return [whole, _scattered_shape("_scatter_set_nd", rhs, indices, shape), indices], [whole]
+    lhs_shape = unify(unify(lhs, out_shapes[0]), shape)
+    return [lhs_shape, _scattered_shape("_scatter_set_nd", rhs, indices, shape), indices], [lhs_shape]
 
 
 scatter_set_nd.dtype_rule(_index_type_rule(2))
@@ -343,9 +343,9 @@ def one_hot(indices, *, depth: int, on_value: float = 1.0, off_value: float = 0.
     if not dtype.is_floating_point and dtype is not torch.bool:
         on_value, off_value = wrap_integer(on_value, dtype), wrap_integer(off_value, dtype)
     if dtype is torch.float32 and depth:
-        found = gather_scatter.marked(indices.reshape(-1), depth, on_value, off_value)
-        if found is not None:
-            return found.view(*indices.shape, depth)
+        result = gather_scatter.marked(indices.reshape(-1), depth, on_value, off_value)
+        if result is not None:
+            return result.view(*indices.shape, depth)
     out = torch.full((*indices.shape, depth), off_value, dtype=dtype, device=indices.device)
     if depth == 0:
         return out

@@ -47,7 +47,7 @@ def _dot_shape(lhs, rhs, transpose_a, transpose_b):
     if not lhs or not rhs:
         raise MXNetError(f"dot: scalar tensors are not supported, received shapes {lhs} and {rhs}; multiply instead")
     if len(lhs) == len(rhs) == 1 and (transpose_a or transpose_b):
-        raise MXNetError("dot: cannot transpose vectors")
+        raise MXNetError(f"dot: cannot transpose vectors, received shapes {lhs} and {rhs} with transpose_a={transpose_a}, transpose_b={transpose_b}")
     a, b = (lhs[0] if transpose_a else lhs[-1]), (rhs[-1] if transpose_b else rhs[0])
     if a != b and a >= 0 and b >= 0:
         raise MXNetError(f"dot shape error: {lhs} X {rhs} (transpose_a={transpose_a}, transpose_b={transpose_b}): "
@@ -160,7 +160,7 @@ def _axis_of_rows(operator, a, b, axis):
         raise MXNetError(f"{operator}: A and B with equally many axes, at least 2, expected, received {tuple(a)} and {tuple(b)}")
     axis = normalize_axis(operator, axis, len(a))
     if axis == len(a) - 1:
-        raise MXNetError(f"{operator}: `axis` names the rows and cannot be the last axis, which holds the columns")
+        raise MXNetError(f"{operator}: `axis` names the rows and cannot be the last axis, which holds the columns; received {axis} for {len(a)} axes")
     return axis
 
 

@@ -46,14 +46,14 @@ def generator(device: Optional[torch.device]) -> Any:
     if device.type == "meta":
         return None
     key = device.type, device.index or 0
-    found = _generators.get(key)
-    if found is None:
+    result = _generators.get(key)
+    if result is None:
         with _lock:
-            found = _generators.get(key)
-            if found is None:
-                found = _generators[key] = torch.Generator(device=device)
-                found.manual_seed(key[1])  # a program without a seed draws the same numbers in each run
-    return found
+            result = _generators.get(key)
+            if result is None:
+                result = _generators[key] = torch.Generator(device=device)
+                result.manual_seed(key[1])  # a program without a seed draws the same numbers in each run
+    return result
 
 
 def seed(value: int, device_type: str = "all", index: int = 0) -> None:

@@ -210,16 +210,16 @@ def moments(data, *, axes: Axes = None, keepdims: bool = False):
     (array([2.5, 3.5, 4.5], dtype=float32), array([2.25, 2.25, 2.25], dtype=float32))
     """
     if axes is None or axes == ():
-        raise MXNetError("moments: `axes` must name the axes to reduce; for global moments name all of them")
-    found = reduced_axes("moments", axes, False, data.dim(), "axes")
-    dims = list(range(data.dim())) if found is None else found
+        raise MXNetError(f"moments: `axes` must name the axes to reduce, received {axes}; for global moments name all of them")
+    chosen = reduced_axes("moments", axes, False, data.dim(), "axes")
+    dims = list(range(data.dim())) if chosen is None else chosen
     if data.is_floating_point():
         variance, mean = torch.var_mean(data, dims, correction=0, keepdim=keepdims)
     else:
         mean = _mean(data, dims, True)
         variance = _mean(torch.square(data - mean), dims, keepdims)
         mean = mean if keepdims else mean.squeeze(dims)
-    return _finish(mean, data, found, keepdims), _finish(variance, data, found, keepdims)
+    return _finish(mean, data, chosen, keepdims), _finish(variance, data, chosen, keepdims)
 
 
 @moments.shape_rule

@@ -349,16 +349,16 @@ def _parameters(fn: Callable) -> Iterable:
     code, annotations, defaults = fn.__code__, fn.__annotations__, fn.__defaults__ or ()
     names, first, last = code.co_varnames, code.co_argcount, code.co_argcount + code.co_kwonlyargcount
     given = [_P.empty] * (first - len(defaults)) + list(defaults)
-    found = [_Parameter(n, _P.POSITIONAL_OR_KEYWORD, d, annotations.get(n, _P.empty)) for n, d in zip(names[:first], given)]
+    parameters = [_Parameter(n, _P.POSITIONAL_OR_KEYWORD, d, annotations.get(n, _P.empty)) for n, d in zip(names[:first], given)]
     if code.co_flags & inspect.CO_VARARGS:
-        found.append(_Parameter(names[last], _P.VAR_POSITIONAL, _P.empty, annotations.get(names[last], _P.empty)))
+        parameters.append(_Parameter(names[last], _P.VAR_POSITIONAL, _P.empty, annotations.get(names[last], _P.empty)))
         last += 1
     by_name = fn.__kwdefaults__ or {}
-    found += [_Parameter(n, _P.KEYWORD_ONLY, by_name.get(n, _P.empty), annotations.get(n, _P.empty))
-              for n in names[first:first + code.co_kwonlyargcount]]
+    parameters += [_Parameter(n, _P.KEYWORD_ONLY, by_name.get(n, _P.empty), annotations.get(n, _P.empty))
+                   for n in names[first:first + code.co_kwonlyargcount]]
     if code.co_flags & inspect.CO_VARKEYWORDS:
-        found.append(_Parameter(names[last], _P.VAR_KEYWORD, _P.empty, annotations.get(names[last], _P.empty)))
-    return found
+        parameters.append(_Parameter(names[last], _P.VAR_KEYWORD, _P.empty, annotations.get(names[last], _P.empty)))
+    return parameters
 
 
 def _same_shape(in_shapes, out_shapes, **_):
@@ -388,15 +388,15 @@ def _with_gradient(operator: Operator, backward: Callable, of_integers: bool) ->
             outputs = raw(*tensors, **attributes)
             single = isinstance(outputs, torch.Tensor)
             outputs = (outputs,) if single else tuple(outputs)
-            whole = []
+            all_inputs = []
             for i, output in enumerate(outputs):
                 for tensor in tensors:
                     if output is tensor:  # in-place identity: it must be another tensor for torch to record it
                         outputs = (*outputs[:i], output.view_as(output), *outputs[i + 1:])
                 if not output.is_floating_point():
-                    whole.append(outputs[i])
-            if whole:
-                ctx.mark_non_differentiable(*whole)
+                    all_inputs.append(outputs[i])
+            if all_inputs:
+                ctx.mark_non_differentiable(*all_inputs)
             ctx.attributes, ctx.num_inputs = attributes, len(tensors)
             if mutated:
                 ctx.unsaved = {i: tensors[i] for i in mutated if i < len(tensors)}
@@ -413,11 +413,11 @@ def _with_gradient(operator: Operator, backward: Callable, of_integers: bool) ->
             grads = backward(out_grads, inputs, saved[count:], **ctx.attributes)
             grads = grads if isinstance(grads, tuple) else (grads,)
             needed = ctx.needs_input_grad
-            found = [None, *grads, *[None] * (count - len(grads))]
-            for i, gradient in enumerate(found):
+            gradients = [None, *grads, *[None] * (count - len(grads))]
+            for i, gradient in enumerate(gradients):
                 if gradient is None and needed[i]:  # an array with a gradient to be written gets zeros, as in MXNet, if the operator has none
-                    found[i] = torch.zeros_like(inputs[i - 1])
-            return tuple(found)
+                    gradients[i] = torch.zeros_like(inputs[i - 1])
+            return tuple(gradients)
 
     def function(*tensors, **attributes):
         if torch.is_grad_enabled():

@@ -137,11 +137,11 @@ def reaches_generator(fn: Any) -> bool:
         return False
     if fn.__module__ == _STATE:  # by name, as modules that draw import this one
         return fn.__name__ in _SOURCES
-    found = _reaching.get(fn)
-    if found is None:
+    reaches = _reaching.get(fn)
+    if reaches is None:
         _reaching[fn] = False  # during the search, as functions may reference each other
-        found = _reaching[fn] = any(map(reaches_generator, _named(fn, fn.__code__)))
-    return found
+        reaches = _reaching[fn] = any(map(reaches_generator, _named(fn, fn.__code__)))
+    return reaches
 
 
 def _named(fn: types.FunctionType, code: types.CodeType) -> Iterator[Any]:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -10,6 +11,7 @@ import torch
 from ..base import MXNetError
 from ..kernels.nn import optimizer_update as kernels
 from ..ndarray import memory_format, zeros
+from ..ndarray.sparse import BaseSparseNDArray
 from ..ops.optimizer_update import rules
 from . import mxnet2_rules, steps
 from .base import Optimizer, is_half, register
@@ -19,14 +21,14 @@ if TYPE_CHECKING:
     from ..ndarray import NDArray
 
 
-def _zeros_like(weight, count, dtype=None, stype="default"):
+def _zeros_like(weight: NDArray, count: int, dtype: Any = None, stype: str = "default") -> tuple[NDArray, ...]:
     return tuple(zeros(weight.shape, weight.ctx, dtype=dtype or weight.dtype, stype=stype) for _ in range(count))
 
 
 _AT_A_TIME = 1 << 22  # elements
 
 
-def _warn_of_zeros(optimizer, index, weight, divisor, name="epsilon"):
+def _warn_of_zeros(optimizer: Optimizer, index: int | str, weight: NDArray, divisor: NDArray, name: str = "epsilon") -> None:
     """Warn if a weight's first step, divided by a state tensor without an epsilon, has made NaN (0 / 0) of some of its elements.
 
     It can only happen in the first step, and NaN stays NaN.
@@ -34,7 +36,7 @@ def _warn_of_zeros(optimizer, index, weight, divisor, name="epsilon"):
     if optimizer._index_update_count[index] != optimizer.begin_num_update + 1:
         return
     # A row sparse array stores all of its rows once it was updated.
-    tensors = [a._values if a._is_sparse else a._raw() for a in (divisor, weight)]
+    tensors = [a._values if isinstance(a, BaseSparseNDArray) else a._raw() for a in (divisor, weight)]
     if tensors[0].numel() != tensors[1].numel():
         return
     parts = (t.reshape(-1).split(_AT_A_TIME) for t in tensors)
@@ -72,31 +74,31 @@ class Adam(Optimizer):
         """Return the averages of the gradient and of its square."""
         return _zeros_like(weight, 2, stype=weight.stype if self.lazy_update else "default")
 
-    def _follows_rule(self, index, grad):
+    def _follows_rule(self, index: int | str, grad: NDArray) -> bool:
         return bool(self.clip_gradient and self._get_wd(index))  # the rules differ only in the order of these two
 
-    def _update_one(self, index, weight, grad, state):
+    def _update_one(self, index: int | str, weight: NDArray, grad: NDArray, state: Any) -> None:
         self._move(weight, grad, state, *self._rates(index, weight, grad))
         if not self.epsilon:
             _warn_of_zeros(self, index, weight, state[1])
 
-    def _rates(self, index, weight, grad):
+    def _rates(self, index: int | str, weight: NDArray, grad: NDArray) -> tuple[float, float]:
         """Count an update; return its learning rate, corrected for the first steps, and its weight decay."""
         lr, wd, t = self._begin(index, weight, grad)
         return lr * (math.sqrt(1.0 - self.beta2 ** t) / (1.0 - self.beta1 ** t)), wd
 
-    def _move(self, weight, grad, state, lr, wd):
+    def _move(self, weight: NDArray, grad: NDArray, state: Any, lr: float, wd: float) -> None:
         numbers = lr, self.beta1, self.beta2, self.epsilon, wd, self.rescale_grad, self.clip_gradient
 
-        def step(w, g, mean, var):
+        def step(w: torch.Tensor, g: torch.Tensor, mean: torch.Tensor, var: torch.Tensor) -> None:
             steps.adam(w, g, mean, var, *numbers)
 
-        def in_place(w, g, mean, var, rows):
+        def in_place(w: torch.Tensor, g: torch.Tensor, mean: torch.Tensor, var: torch.Tensor, rows: torch.Tensor | None) -> bool:
             return kernels.adam(w, g, mean, var, rows, *numbers[:-1], self.clip_gradient or None)
 
         steps.apply(step, weight, grad, state, rows=self.lazy_update and state[0].stype == weight.stype, in_place=in_place)
 
-    def _update_each(self, indices, weights, grads, states):
+    def _update_each(self, indices: Sequence[int | str], weights: Sequence[NDArray], grads: Sequence[NDArray], states: Sequence[Any]) -> None:
         kind = type(self)
         own = kind._update_one is Adam._update_one and all(
             getattr(kind, name) is getattr(Optimizer, name) for name in ("update", "step", "fused_step", "update_multi_precision"))
@@ -104,7 +106,8 @@ class Adam(Optimizer):
         if not own or alone or not self.epsilon or len(indices) == 1 or self._as_mxnet2 and self.clip_gradient:
             super()._update_each(indices, weights, grads, states)
             return
-        groups, halves = {}, []  # the weights of one call, and those that are rounded afterwards
+        groups: dict[Any, Any] = {}  # the weights of one call
+        halves = []  # those that are rounded afterwards
         for index, weight, grad, state in zip(indices, weights, grads, states):
             lr, wd = self._rates(index, weight, grad)
             target = weight
@@ -147,10 +150,10 @@ class AdaGrad(Optimizer):
         """Return the sum of the gradients' squares."""
         return zeros(weight.shape, weight.ctx, stype=weight.stype)
 
-    def _follows_rule(self, index, grad):
+    def _follows_rule(self, index: int | str, grad: NDArray) -> bool:
         return not grad._is_sparse
 
-    def _update_one(self, index, weight, grad, state):
+    def _update_one(self, index: int | str, weight: NDArray, grad: NDArray, state: Any) -> None:
         """Update a weight in place; see `Optimizer.update`.
 
         Raises
@@ -163,7 +166,7 @@ class AdaGrad(Optimizer):
         if wd and grad.stype == "row_sparse":
             raise MXNetError(f"AdaGrad: wd must be 0 with row_sparse gradients, weight {index} has {wd}")
 
-        def step(w, g, history):
+        def step(w: torch.Tensor, g: torch.Tensor, history: torch.Tensor) -> None:
             if self._as_mxnet2:
                 mxnet2_rules.adagrad(self, w, rules.rescaled(g, self.rescale_grad, clip), history, lr=lr, t=None)
             else:
@@ -206,15 +209,15 @@ class RMSProp(Optimizer):
         """Return the averages: of squares; if `centered` of squares and gradients, and the momentum."""
         return _zeros_like(weight, 3 if self.centered else 1, dtype="float32", stype=weight.stype)
 
-    def _update_one(self, index, weight, grad, state):
+    def _update_one(self, index: int | str, weight: NDArray, grad: NDArray, state: Any) -> None:
         lr, wd, _ = self._begin(index, weight, grad)
         rest = self.epsilon, wd, self.rescale_grad, self.clip_gradient or -1, self.clip_weights or -1
 
-        def step(w, g, *s):
+        def step(w: torch.Tensor, g: torch.Tensor, *s: torch.Tensor) -> None:
             if self.centered:
-                w.copy_(rules.rmsprop_centered(w, g, *s, lr, self.gamma1, self.gamma2, *rest))
+                w.copy_(rules.rmsprop_centered(w, g, s[0], s[1], s[2], lr, self.gamma1, self.gamma2, *rest))
             else:
-                w.copy_(rules.rmsprop(w, g, *s, lr, self.gamma1, *rest))
+                w.copy_(rules.rmsprop(w, g, s[0], lr, self.gamma1, *rest))
 
         steps.apply(step, weight, grad, state)
         if not self.epsilon and not self.centered:
@@ -244,11 +247,11 @@ class AdaDelta(Optimizer):
         """Return the averages of the squares of gradients and of steps."""
         return _zeros_like(weight, 2, dtype="float32")
 
-    def _update_one(self, index, weight, grad, state):
+    def _update_one(self, index: int | str, weight: NDArray, grad: NDArray, state: Any) -> None:
         _, wd, _ = self._begin(index, weight, grad)
         rho, epsilon = self.rho, self.epsilon
 
-        def step(w, g, squares, steps_taken):
+        def step(w: torch.Tensor, g: torch.Tensor, squares: torch.Tensor, steps_taken: torch.Tensor) -> None:
             g = steps.prepared(g, self.rescale_grad, self.clip_gradient)
             squares.mul_(rho).addcmul_(g, g, value=1 - rho)
             delta = (steps_taken + epsilon).div_(squares + epsilon).sqrt_().mul_(g)
@@ -294,12 +297,16 @@ class Adamax(Optimizer):
         """Return the average of the gradient, and the largest one."""
         return _zeros_like(weight, 2)
 
-    def _update_one(self, index, weight, grad, state):
+    def _update_one(self, index: int | str, weight: NDArray, grad: NDArray, state: Any) -> None:
         lr, wd, t = self._begin(index, weight, grad)
         lr /= 1.0 - self.beta1 ** t
         # An optimizer saved by MXNet has no epsilon.
         numbers = lr, self.beta1, self.beta2, getattr(self, "epsilon", 0), wd, self.rescale_grad, self.clip_gradient
-        steps.apply(lambda *arrays: steps.adamax(*arrays, *numbers), weight, grad, state)
+
+        def step(w: torch.Tensor, g: torch.Tensor, mean: torch.Tensor, largest: torch.Tensor) -> None:
+            steps.adamax(w, g, mean, largest, *numbers)
+
+        steps.apply(step, weight, grad, state)
         if not numbers[3]:
             _warn_of_zeros(self, index, weight, state[1])
 
@@ -329,17 +336,17 @@ class Nadam(Optimizer):
         """Return the averages of the gradient and of its square."""
         return _zeros_like(weight, 2)
 
-    def _shares(self, t):
+    def _shares(self, t: int) -> tuple[float, float]:
         """Advance the schedule to update `t`; return the factors of the gradient and of its average."""
         momentum, momentum_next = (self.beta1 * (1.0 - 0.5 * 0.96 ** (n * self.schedule_decay)) for n in (t, t + 1))
         self.m_schedule *= momentum
         return (1.0 - momentum) / (1.0 - self.m_schedule), momentum_next / (1.0 - self.m_schedule * momentum_next)
 
-    def _update_one(self, index, weight, grad, state):
+    def _update_one(self, index: int | str, weight: NDArray, grad: NDArray, state: Any) -> None:
         lr, wd, t = self._begin(index, weight, grad)
         of_grad, of_mean = self._shares(t)
 
-        def step(w, g, mean, var):
+        def step(w: torch.Tensor, g: torch.Tensor, mean: torch.Tensor, var: torch.Tensor) -> None:
             g = steps.prepared(g, self.rescale_grad, self.clip_gradient, w, wd)
             rules.moments(g, mean, var, self.beta1, self.beta2)
             size = (var / (1.0 - self.beta2 ** t)).sqrt_().add_(self.epsilon)

@@ -85,14 +85,15 @@ class Optimizer:
                           UserWarning, stacklevel=3)
             lr_scheduler.base_lr = learning_rate
         self.rescale_grad, self.wd, self.clip_gradient, self.multi_precision = rescale_grad, wd, clip_gradient, multi_precision
-        self.lr, self.lr_scheduler = learning_rate, lr_scheduler
+        self.lr: Any = learning_rate  # None where a scheduler came without one
+        self.lr_scheduler = lr_scheduler
         self.begin_num_update = self.num_update = begin_num_update
-        self._all_index_update_counts = {0: {}}  # device -> {index: count}
+        self._all_index_update_counts: dict[int, dict[Any, int]] = {0: {}}  # device -> {index: count}
         self._index_update_count = self._all_index_update_counts[0]
         self.aggregate_num = 0 if aggregate_num is None else _checked_count(aggregate_num)
         if use_fused_step is not None:
             self.use_fused_step = bool(use_fused_step)
-        self.idx2name = dict(param_idx2name or {})
+        self.idx2name: dict[Any, str] = dict(param_idx2name or {})
         self.sym_info = (sym.attr_dict(), sym.list_arguments()) if sym is not None else ()
         self.param_dict = param_dict or {}
         self.allow_np_array = util.is_np_array()
@@ -138,7 +139,7 @@ class Optimizer:
     def create_state(self, index: int | str, weight: NDArray) -> Any:
         """Return the initial state of the optimizer for a weight: None, an NDArray, or a tuple of them."""
 
-    def _wants_master(self, weight):
+    def _wants_master(self, weight: NDArray) -> bool:
         """Return True if a weight is updated through a float32 copy; warn about half-precision weights without one."""
         half = is_half(weight)
         if half and not self.multi_precision:
@@ -146,7 +147,7 @@ class Optimizer:
                           stacklevel=4)
         return half and self.multi_precision
 
-    def _master_of(self, weight, state):
+    def _master_of(self, weight: NDArray, state: Any) -> NDArray | None:
         """Return the float32 copy of a half-precision weight in its state, or None."""
         position = getattr(type(self).create_state_multi_precision, "master_position", None)
         position = 0 if position is not None and self._as_mxnet2 else position
@@ -159,7 +160,7 @@ class Optimizer:
             return master, self.create_state(index, master)
         return self.create_state(index, weight)
 
-    create_state_multi_precision.master_position = 0
+    create_state_multi_precision.master_position = 0  # type: ignore[attr-defined]  # another class's method has none
 
     def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
         """Update a weight in place, or several.
@@ -182,11 +183,11 @@ class Optimizer:
         else:
             self._update_one(index, weight, grad, state)
 
-    def _follows_rule(self, index, grad):
+    def _follows_rule(self, index: int | str, grad: NDArray) -> bool:
         """Return True if MXNet 2's rule has another result than `_update_one` for this weight."""
         return True
 
-    def _update_one(self, index, weight, grad, state):
+    def _update_one(self, index: int | str, weight: NDArray, grad: NDArray, state: Any) -> None:
         raise NotImplementedError(f"{type(self).__name__} must define update(index, weight, grad, state)")
 
     def step(self, indices: Sequence[int | str], weights: Sequence[NDArray], grads: Sequence[NDArray], states: Sequence[Any]) -> None:
@@ -218,7 +219,7 @@ class Optimizer:
         else:
             self.update(index, weight, grad, state)
 
-    def _update_several(self, indices, weights, grads, states):
+    def _update_several(self, indices: Sequence[int | str], weights: Sequence[NDArray], grads: Sequence[NDArray], states: Sequence[Any]) -> None:
         """Run `update_multi_precision` for weights in lists, with one call of `update`."""
         through = [self.multi_precision and is_half(weight) for weight in weights]
         masters, gradients, own = zip(*((state[0], grad.astype(numpy.float32), state[1]) if half else (weight, grad, state)
@@ -228,12 +229,12 @@ class Optimizer:
             if half:
                 weight[:] = master
 
-    def _update_each(self, indices, weights, grads, states):
+    def _update_each(self, indices: Sequence[int | str], weights: Sequence[NDArray], grads: Sequence[NDArray], states: Sequence[Any]) -> None:
         """Run `update_multi_precision` for several weights, one by one; an optimizer may override this with fewer calls of torch."""
         for index, weight, grad, state in zip(indices, weights, grads, states):
             self.update_multi_precision(index, weight, grad, state)
 
-    def _begin(self, index, weight, grad):
+    def _begin(self, index: int | str, weight: NDArray, grad: NDArray) -> tuple[float, float, int]:
         """Count an update; return its learning rate, weight decay and number (from 1)."""
         check_arrays(weight, grad)
         self._update_count(index)
@@ -262,13 +263,13 @@ class Optimizer:
         """Raise an error: removed; use `set_lr_mult`."""
         raise DeprecationWarning("set_lr_scale is gone; use set_lr_mult")
 
-    def _multipliers_of_symbol(self, key):
+    def _multipliers_of_symbol(self, key: str) -> dict[str, float]:
         if not self.sym_info:
             return {}
         attributes, arguments = self.sym_info
-        found = {name: attributes[name][key] for name in arguments if key in attributes.get(name, ())}
+        texts = {name: attributes[name][key] for name in arguments if key in attributes.get(name, ())}
         try:
-            return {name: float(value) for name, value in found.items()}
+            return {name: float(value) for name, value in texts.items()}
         except ValueError as error:
             raise MXNetError(f"{key} of the Symbol's variables must be numbers: {error}") from None
 
@@ -282,7 +283,7 @@ class Optimizer:
         """
         self.lr_mult = {**self._multipliers_of_symbol("__lr_mult__"), **args_lr_mult}
 
-    _decaying = ("_weight", "_gamma")  # the suffixes of weights with weight decay
+    _decaying: tuple[str, ...] = ("_weight", "_gamma")  # the suffixes of weights with weight decay
 
     def set_wd_mult(self, args_wd_mult: dict[Any, float]) -> None:
         """Set the factors of the weight decay.
@@ -296,13 +297,13 @@ class Optimizer:
         self.wd_mult.update(self._multipliers_of_symbol("__wd_mult__"))
         self.wd_mult.update(args_wd_mult)
 
-    def _set_current_context(self, device_id):
+    def _set_current_context(self, device_id: int) -> None:
         # Each device has counts of its own, so that one step of several devices with a shared optimizer counts once.
         self._index_update_count = self._all_index_update_counts.setdefault(device_id, {})
 
     _carried_counts: dict = {}  # index -> the initial count of devices that have not updated that weight
 
-    def _carry_counts(self):
+    def _carry_counts(self) -> None:
         """Set the initial counts of all devices to the highest ones, since weights move between devices."""
         carried: dict = {}
         for counts in self._all_index_update_counts.values():
@@ -312,13 +313,13 @@ class Optimizer:
             counts.update(carried)
         self._carried_counts = carried
 
-    def _update_count(self, index):
+    def _update_count(self, index: Any) -> None:
         counts = self._index_update_count
         for i in index if isinstance(index, (list, tuple)) else (index,):
             counts[i] = (counts[i] if i in counts else self._carried_counts.get(i, self.begin_num_update)) + 1
             self.num_update = max(counts[i], self.num_update)
 
-    def _scaled(self, value, indices, multipliers, attribute):
+    def _scaled(self, value: float, indices: Sequence[int | str], multipliers: dict[Any, float], attribute: str) -> list[float]:
         values = []
         for index in indices:
             if index in self.param_dict:
@@ -332,18 +333,18 @@ class Optimizer:
             values.append(value * factor)
         return values
 
-    def _get_lrs(self, indices):
+    def _get_lrs(self, indices: Sequence[int | str]) -> list[float]:
         """Return the learning rates of the weights with these numbers."""
         return self._scaled(self.learning_rate, indices, self.lr_mult, "lr_mult")
 
-    def _get_lr(self, index):
+    def _get_lr(self, index: int | str) -> float:
         return self._get_lrs([index])[0]
 
-    def _get_wds(self, indices):
+    def _get_wds(self, indices: Sequence[int | str]) -> list[float]:
         """Return the weight decays of the weights with these numbers."""
         return self._scaled(self.wd, indices, self.wd_mult, "wd_mult")
 
-    def _get_wd(self, index):
+    def _get_wd(self, index: int | str) -> float:
         return self._get_wds([index])[0]
 
     def __getstate__(self) -> dict[str, Any]:
@@ -358,7 +359,7 @@ class Optimizer:
         self.param_dict = {}
 
 
-def _checked_count(number):
+def _checked_count(number: Any) -> float:
     """Check the maximal number of weights of one update, and return it."""
     if number == math.inf:
         return math.inf

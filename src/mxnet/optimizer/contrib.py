@@ -11,6 +11,8 @@ from .base import Optimizer, register
 from .mxnet2_rules import as_in_mxnet2
 
 if TYPE_CHECKING:
+    import torch
+
     from ..ndarray import NDArray
 
 __all__ = ["GroupAdaGrad"]
@@ -45,13 +47,13 @@ class GroupAdaGrad(Optimizer):
             raise MXNetError(f"GroupAdaGrad updates matrices; weight {index} has shape {weight.shape}")
         return zeros((weight.shape[0], 1), weight.ctx, stype=weight.stype)
 
-    def _update_one(self, index, weight, grad, state):
+    def _update_one(self, index: int | str, weight: NDArray, grad: NDArray, state: Any) -> None:
         lr, wd, _ = self._begin(index, weight, grad)
         if wd:
             raise MXNetError(f"GroupAdaGrad: wd must be 0, weight {index} has {wd}")
         clip = -1 if self.clip_gradient is None else self.clip_gradient
 
-        def step(w, g, history):
+        def step(w: torch.Tensor, g: torch.Tensor, history: torch.Tensor) -> None:
             w.copy_(rules.group_adagrad(w, g, history, lr, self.rescale_grad, clip, self.float_stable_eps))
 
         steps.apply(step, weight, grad, (state,), rows=True)

@@ -10,6 +10,8 @@ from .base import Optimizer, register
 from .mxnet2_rules import as_in_mxnet2
 
 if TYPE_CHECKING:
+    import torch
+
     from ..ndarray import NDArray
 
 
@@ -40,10 +42,10 @@ class Ftrl(Optimizer):
         """Return the accumulated gradient, and the sum of the gradients' squares."""
         return tuple(zeros(weight.shape, weight.ctx, stype=weight.stype) for _ in range(2))
 
-    def _update_one(self, index, weight, grad, state):
+    def _update_one(self, index: int | str, weight: NDArray, grad: NDArray, state: Any) -> None:
         lr, wd, _ = self._begin(index, weight, grad)
 
-        def step(w, g, z, n):
+        def step(w: torch.Tensor, g: torch.Tensor, z: torch.Tensor, n: torch.Tensor) -> None:
             w.copy_(rules.ftrl(w, g, z, n, lr, self.lamda1, self.beta, wd, self.rescale_grad, self.clip_gradient or -1))
 
         steps.apply(step, weight, grad, state, rows=weight.stype == "row_sparse")
@@ -72,10 +74,10 @@ class FTML(Optimizer):
         """Return the states d, v and z of the paper."""
         return tuple(zeros(weight.shape, weight.ctx, dtype=weight.dtype) for _ in range(3))
 
-    def _update_one(self, index, weight, grad, state):
+    def _update_one(self, index: int | str, weight: NDArray, grad: NDArray, state: Any) -> None:
         lr, wd, t = self._begin(index, weight, grad)
 
-        def step(w, g, d, v, z):
+        def step(w: torch.Tensor, g: torch.Tensor, d: torch.Tensor, v: torch.Tensor, z: torch.Tensor) -> None:
             w.copy_(rules.ftml(w, g, d, v, z, lr, self.beta1, self.beta2, self.epsilon, t, wd, self.rescale_grad, self.clip_gradient or -1))
 
         steps.apply(step, weight, grad, state)

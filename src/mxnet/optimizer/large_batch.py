@@ -49,9 +49,10 @@ class LARS(MasterAfterState):
         self.momentum, self.momentum_correction, self.lazy_update, self.eta = momentum, momentum_correction, lazy_update, eta
         self.eps = eps if epsilon is None else epsilon
         self.skip = 0
-        self.last_lr = self.cur_lr = None
+        self.last_lr: Any = None  # the learning rates of the last update and of this one
+        self.cur_lr: Any = None
 
-    _decaying = ("_weight",)
+    _decaying: tuple[str, ...] = ("_weight",)
 
     def create_state(self, index: int | str, weight: NDArray) -> NDArray | None:
         """Return the momentum; None without one."""
@@ -59,27 +60,28 @@ class LARS(MasterAfterState):
             return None
         return zeros(weight.shape, weight.ctx, dtype=weight.dtype, stype=weight.stype if self.lazy_update else "default")
 
-    def _get_lrs(self, indices):
+    def _get_lrs(self, indices: Sequence[int | str]) -> list[float]:
         lr = self.learning_rate
         self.last_lr = lr if self.cur_lr is None else self.cur_lr
         self.cur_lr = lr
         return self._scaled(lr, indices, self.lr_mult, "lr_mult")
 
-    def _adapted(self, indices, weights, grads, lrs, wds):
+    def _adapted(self, indices: Sequence[int | str], weights: Sequence[NDArray], grads: Sequence[NDArray], lrs: list[float],
+                 wds: list[float]) -> list[float]:
         """Return the learning rates, each times ``eta * |w| / (|g| + wd * |w| + eps)`` unless a norm is 0."""
         chosen = [k for k, i in enumerate(indices) if not self.idx2name.get(i, str(i)).endswith(("gamma", "beta", "bias"))]
         if not chosen:
             return lrs
         tensors = [a[k]._raw() for k in chosen for a in (weights, grads)]
-        norms = [torch.linalg.vector_norm(t, dtype=torch.promote_types(t.dtype, torch.float32)) for t in tensors]
-        norms = torch.stack(norms).tolist()  # the only synchronization with the device
+        on_device = [torch.linalg.vector_norm(t, dtype=torch.promote_types(t.dtype, torch.float32)) for t in tensors]
+        norms = torch.stack(on_device).tolist()  # the only synchronization with the device
         lrs = list(lrs)
         for k, weight_norm, grad_norm in zip(chosen, norms[::2], norms[1::2]):
             if weight_norm > 0 and grad_norm > 0:
                 lrs[k] *= self.eta * weight_norm / (grad_norm * abs(self.rescale_grad) + wds[k] * weight_norm + self.eps)
         return lrs
 
-    def _update_impl(self, index, weight, grad, state, multi_precision=False):
+    def _update_impl(self, index: Any, weight: Any, grad: Any, state: Any, multi_precision: bool = False) -> None:
         indices, weights, grads, states = as_lists(index, weight, grad, state)
         for w, g in zip(weights, grads):
             check_arrays(w, g)
@@ -132,12 +134,12 @@ class LAMB(Optimizer):
         first = weight[0] if isinstance(index, (list, tuple)) else weight
         self._update_impl(index, weight, grad, state, multi_precision=self.multi_precision and is_half(first))
 
-    def _update_impl(self, index, weight, grad, state, multi_precision=False):
+    def _update_impl(self, index: Any, weight: Any, grad: Any, state: Any, multi_precision: bool = False) -> None:
         for i, w, g, s in zip(*as_lists(index, weight, grad, state)):
             lr, wd, t = self._begin(i, w, g)
             master, moments = s if multi_precision else (w, s)
 
-            def step(w, g, mean, var, lr=lr, wd=wd, t=t):
+            def step(w: torch.Tensor, g: torch.Tensor, mean: torch.Tensor, var: torch.Tensor, lr: float = lr, wd: float = wd, t: int = t) -> None:
                 direction = rules.lamb_direction(w, g.to(w.dtype), mean, var, self.beta1, self.beta2, self.epsilon, t, self.bias_correction, wd,
                                                  self.rescale_grad, self.clip_gradient or -1)
                 w.copy_(rules.lamb_step(w, direction, torch.linalg.vector_norm(w), torch.linalg.vector_norm(direction), lr,
@@ -177,14 +179,14 @@ class LBSGD(Optimizer):
         self.momentum, self.multi_precision = momentum, multi_precision
         self.warmup_strategy, self.warmup_epochs, self.batch_scale = warmup_strategy, warmup_epochs, batch_scale
         self.updates_per_epoch, self.init_updates, self.num_epochs = updates_per_epoch, begin_epoch * updates_per_epoch, num_epochs
-        self.cumgrads = {}  # index -> {'cum_grad': the sum, 'num_cums': the number of batches since the start}
+        self.cumgrads: dict[Any, dict[str, Any]] = {}  # index -> {'cum_grad': the sum, 'num_cums': the number of batches since the start}
         self.lbmult, self.admult, self.adaptive = 1, 1, False
 
-    def create_state(self, index: int | str, weight: NDArray) -> NDArray:
+    def create_state(self, index: int | str, weight: NDArray) -> NDArray | None:
         """Return the momentum; None without one."""
         return zeros(weight.shape, weight.ctx, dtype=weight.dtype, stype=weight.stype) if self.momentum != 0.0 else None
 
-    def _get_lbmult(self, nup):
+    def _get_lbmult(self, nup: int) -> float:
         """Return the factor of the learning rate after `nup` batches."""
         warmup = self.warmup_epochs * self.updates_per_epoch
         if nup >= warmup:
@@ -195,12 +197,12 @@ class LBSGD(Optimizer):
         height = {"linear": done, "power2": done * done, "sqrt": math.sqrt(done)}.get(self.warmup_strategy, 0.0)
         return 1.0 + (self.batch_scale - 1) * height
 
-    def _get_lars(self, weight, grad, wd):
+    def _get_lars(self, weight: NDArray, grad: NDArray, wd: float) -> float:
         """Return the factor of the learning rate by norms, from 0.01 to 100."""
         weight_square, grad_square = (float(a._raw().double().square().sum()) for a in (weight, grad))
         return min(max(math.sqrt(weight_square / (grad_square + wd * weight_square + 1e-18)), 0.01), 100)
 
-    def _cumulate_gradient(self, grad, index):
+    def _cumulate_gradient(self, grad: NDArray, index: int | str) -> dict[str, Any]:
         """Accumulate a gradient, and return its entry of `cumgrads`."""
         entry = self.cumgrads.get(index)
         if entry is None:
@@ -211,7 +213,7 @@ class LBSGD(Optimizer):
             entry["num_cums"] += 1
         return entry
 
-    def _update_one(self, index, weight, grad, state):
+    def _update_one(self, index: int | str, weight: NDArray, grad: NDArray, state: Any) -> None:
         """Update a weight in place if this is the last batch to accumulate; see `Optimizer.update`."""
         check_arrays(weight, grad)
         lr, wd = self._get_lr(index), self._get_wd(index)

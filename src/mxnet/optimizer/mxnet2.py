@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -10,6 +10,9 @@ from ..ndarray import zeros
 from ..ops.optimizer_update import rules
 from . import steps
 from .base import Optimizer, register
+
+if TYPE_CHECKING:
+    from ..ndarray import NDArray
 
 
 class _Moments(Optimizer):
@@ -24,32 +27,33 @@ class _Moments(Optimizer):
         Added to the root of the second one.
     """
 
-    def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-6, **kwargs):
+    def __init__(self, learning_rate: float = 0.001, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-6, **kwargs: Any):
         super().__init__(learning_rate=learning_rate, **kwargs)
         self.beta1, self.beta2, self.epsilon = beta1, beta2, epsilon
 
-    def create_state(self, index, weight):
+    def create_state(self, index: int | str, weight: NDArray) -> tuple[NDArray, ...]:
         """Return the two averages."""
         return tuple(zeros(weight.shape, weight.ctx, dtype=weight.dtype) for _ in range(2))
 
-    def _update_one(self, index, weight, grad, state):
+    def _update_one(self, index: int | str, weight: NDArray, grad: NDArray, state: Any) -> None:
         lr, wd, t = self._begin(index, weight, grad)
 
-        def step(w, g, mean, var):
+        def step(w: torch.Tensor, g: torch.Tensor, mean: torch.Tensor, var: torch.Tensor) -> None:
             self._step(w, g, mean, var, lr, wd, t)
 
         steps.apply(step, weight, grad, state)
 
-    def _step(self, weight, grad, mean, var, lr, wd, t):
+    def _step(self, weight: torch.Tensor, grad: torch.Tensor, mean: torch.Tensor, var: torch.Tensor, lr: float, wd: float, t: int) -> None:
         raise NotImplementedError
 
 
 class _Corrected(_Moments):
-    def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-6, correct_bias=True, **kwargs):
+    def __init__(self, learning_rate: float = 0.001, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-6,
+                 correct_bias: bool = True, **kwargs: Any):
         super().__init__(learning_rate, beta1, beta2, epsilon, **kwargs)
         self.correct_bias = correct_bias
 
-    def _rate(self, lr, t):
+    def _rate(self, lr: float, t: int) -> float:
         """Return the learning rate with the bias correction of the averages, which start at 0."""
         return lr * math.sqrt(1 - self.beta2 ** t) / (1 - self.beta1 ** t) if self.correct_bias else lr
 
@@ -71,7 +75,7 @@ class AdamW(_Corrected):
         The arguments of `Optimizer`.
     """
 
-    def _step(self, weight, grad, mean, var, lr, wd, t):
+    def _step(self, weight: torch.Tensor, grad: torch.Tensor, mean: torch.Tensor, var: torch.Tensor, lr: float, wd: float, t: int) -> None:
         lr = self._rate(lr, t)
         rules.moments(rules.rescaled(grad, self.rescale_grad, self.clip_gradient or -1), mean, var, self.beta1, self.beta2)
         weight.addcdiv_(mean, var.sqrt().add_(self.epsilon), value=-lr).mul_(1 - lr * wd)
@@ -94,7 +98,7 @@ class AdaBelief(_Corrected):
         The arguments of `Optimizer`.
     """
 
-    def _step(self, weight, grad, mean, var, lr, wd, t):
+    def _step(self, weight: torch.Tensor, grad: torch.Tensor, mean: torch.Tensor, var: torch.Tensor, lr: float, wd: float, t: int) -> None:
         grad = rules.decayed(grad, weight, wd, self.rescale_grad, self.clip_gradient or -1)
         mean.lerp_(grad, 1 - self.beta1)
         deviation = grad - mean
@@ -121,7 +125,7 @@ class LANS(_Moments):
         super().__init__(learning_rate, beta1, beta2, epsilon, **kwargs)
         self.lower_bound, self.upper_bound = lower_bound, upper_bound
 
-    def _step(self, weight, grad, mean, var, lr, wd, t):
+    def _step(self, weight: torch.Tensor, grad: torch.Tensor, mean: torch.Tensor, var: torch.Tensor, lr: float, wd: float, t: int) -> None:
         grad = grad * self.rescale_grad
         norm = torch.linalg.vector_norm(grad)
         grad = torch.where(norm > 0, grad / norm, 0.0)

@@ -7,13 +7,16 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from ..ops.optimizer_update.rules import moments
 from ..util import version
 from . import steps
+
+if TYPE_CHECKING:
+    from ..ndarray import NDArray
 
 _OLD_NAMES = {"rho": "gamma1", "momentum": "gamma2", "epsilon": "eps"}  # MXNet 1.9's names of arguments
 
@@ -29,7 +32,7 @@ def as_in_mxnet2(rule: Callable[..., None] | None = None, **defaults: Any) -> Ca
     **defaults
         The constructor's parameters in MXNet 2's order, each with its default.
     """
-    def decorate(kind):
+    def decorate(kind: type[Any]) -> type[Any]:
         kind.__init__ = _with_defaults(kind.__init__, defaults)
         if rule is not None:
             kind._update_one = _by_rule(kind._update_one, rule)
@@ -38,9 +41,9 @@ def as_in_mxnet2(rule: Callable[..., None] | None = None, **defaults: Any) -> Ca
     return decorate
 
 
-def _with_defaults(init, defaults):
+def _with_defaults(init: Callable[..., None], defaults: dict[str, Any]) -> Callable[..., None]:
     @functools.wraps(init)
-    def initialize(self, *args, **kwargs):
+    def initialize(self: Any, *args: Any, **kwargs: Any) -> None:
         if version() != "2.0":
             init(self, *args, **kwargs)
             return
@@ -60,15 +63,15 @@ def _with_defaults(init, defaults):
     return initialize
 
 
-def _by_rule(update_one, rule):
+def _by_rule(update_one: Callable[..., None], rule: Callable[..., Any]) -> Callable[..., None]:
     @functools.wraps(update_one)
-    def update(self, index, weight, grad, state):
+    def update(self: Any, index: int | str, weight: NDArray, grad: NDArray, state: Any) -> None:
         if not (self._as_mxnet2 and self._follows_rule(index, grad)):
             update_one(self, index, weight, grad, state)
             return
         lr, wd, t = self._begin(index, weight, grad)
 
-        def step(w, g, *states):
+        def step(w: torch.Tensor, g: torch.Tensor, *states: torch.Tensor) -> None:
             rule(self, w, decayed(w, g, wd, self.rescale_grad, self.clip_gradient), *states, lr=lr, t=t)
 
         states = state if isinstance(state, (tuple, list)) else (state,)
@@ -106,7 +109,7 @@ def nadam(optimizer: Any, weight: torch.Tensor, grad: torch.Tensor, mean: torch.
     weight.addcdiv_((mean * of_mean).add_(grad, alpha=of_grad), size, value=-lr)
 
 
-def adagrad(optimizer: Any, weight: torch.Tensor, grad: torch.Tensor, history: torch.Tensor, *, lr: float, t: int) -> None:
+def adagrad(optimizer: Any, weight: torch.Tensor, grad: torch.Tensor, history: torch.Tensor, *, lr: float, t: int | None) -> None:
     """Update a weight by AdaGrad's rule; `epsilon` is added to the root."""
     history.addcmul_(grad, grad)
     weight.addcdiv_(grad, history.sqrt().add_(optimizer.float_stable_eps), value=-lr)
@@ -127,7 +130,7 @@ def rmsprop(optimizer: Any, weight: torch.Tensor, grad: torch.Tensor, squares: t
     """Update a weight by RMSProp's rule; unless `centered`, `epsilon` is added to the root."""
     rho = optimizer.gamma1
     squares.mul_(rho).addcmul_(grad, grad, value=1 - rho)
-    if mean is None:
+    if mean is None or delta is None:
         weight.addcdiv_(grad, squares.sqrt().add_(optimizer.epsilon), value=-lr)
     else:
         mean.mul_(rho).add_(grad, alpha=1 - rho)
@@ -146,7 +149,7 @@ def ftml(optimizer: Any, weight: torch.Tensor, grad: torch.Tensor, d: torch.Tens
     weight.copy_(torch.div(z, new).neg_())
 
 
-def dcasgd(optimizer: Any, weight: torch.Tensor, grad: torch.Tensor, *states: torch.Tensor | None, lr: float, t: int) -> None:
+def dcasgd(optimizer: Any, weight: torch.Tensor, grad: torch.Tensor, *states: torch.Tensor, lr: float, t: int) -> None:
     """Update a weight by DCASGD's rule; the delay compensation uses the gradient with the weight decay."""
     *momentum, previous = states
     move = (weight - previous).mul_(grad).mul_(grad).mul_(optimizer.lamda).add_(grad).mul_(-lr)

@@ -29,7 +29,10 @@ class MasterAfterState(Optimizer):
             return (master, state) if self._as_mxnet2 else (state, master)
         return self.create_state(index, weight)
 
-    create_state_multi_precision.master_position = 1
+    create_state_multi_precision.master_position = 1  # type: ignore[attr-defined]
+
+    def _update_impl(self, index: Any, weight: Any, grad: Any, state: Any, multi_precision: bool = False) -> None:
+        raise NotImplementedError
 
     def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
         """Update a weight, or several in lists; see `Optimizer.update`."""
@@ -79,12 +82,13 @@ def descend(weights: Sequence[NDArray], grads: Sequence[NDArray], states: Sequen
         steps.sgd(targets, gs, None if plain else moms, lr, wd, momentum, rescale, clip, ws if multi_precision else None)
 
 
-def _descend_sparse(weight, grad, mom, master, lr, wd, momentum, rescale, clip, lazy):
+def _descend_sparse(weight: NDArray, grad: NDArray, mom: NDArray | None, master: NDArray | None, lr: float, wd: float, momentum: float,
+                    rescale: float, clip: float | None, lazy: bool) -> None:
     target = weight if master is None else master
     # A dense momentum of a sparse weight means that all rows are updated at each step.
     rows = lazy and (mom is None or mom.stype == weight.stype)
 
-    def step(w, g, *m):
+    def step(w: torch.Tensor, g: torch.Tensor, *m: torch.Tensor) -> None:
         steps.sgd([w], [g.to(w.dtype)], list(m) or None, lr, wd, momentum, rescale, clip)
 
     steps.apply(step, target, grad, () if mom is None else (mom,), rows)
@@ -129,7 +133,7 @@ class SGD(MasterAfterState):
             return None
         return zeros(weight.shape, weight.ctx, dtype=weight.dtype, stype=weight.stype if self.lazy_update else "default")
 
-    def _update_impl(self, index, weight, grad, state, multi_precision=False):
+    def _update_impl(self, index: Any, weight: Any, grad: Any, state: Any, multi_precision: bool = False) -> None:
         indices, weights, grads, states = as_lists(index, weight, grad, state)
         for w, g in zip(weights, grads):
             check_arrays(w, g)
@@ -163,17 +167,18 @@ class NAG(MasterAfterState):
         """Return the momentum; None without one."""
         return zeros(weight.shape, weight.ctx, dtype=weight.dtype) if self.momentum != 0.0 else None
 
-    def _update_impl(self, index, weight, grad, state, multi_precision=False):
+    def _update_impl(self, index: Any, weight: Any, grad: Any, state: Any, multi_precision: bool = False) -> None:
         for entry in zip(*as_lists(index, weight, grad, state)):
             self._descend(*entry, multi_precision)
 
-    def _update_each(self, indices, weights, grads, states):
+    def _update_each(self, indices: Sequence[int | str], weights: Sequence[NDArray], grads: Sequence[NDArray], states: Sequence[Any]) -> None:
         kind = type(self)
         own = kind._update_impl is NAG._update_impl and kind._descend is NAG._descend and kind.update_multi_precision is NAG.update_multi_precision
         if not own or self._as_mxnet2 or not self.momentum or len(indices) == 1 or not weights[0]._data.is_cuda:
             super()._update_each(indices, weights, grads, states)
             return
-        groups, halves = {}, []  # the weights of one call, and those that are rounded afterwards
+        groups: dict[Any, Any] = {}  # the weights of one call
+        halves = []  # those that are rounded afterwards
         for index, weight, grad, state in zip(indices, weights, grads, states):
             through = self.multi_precision and is_half(weight)
             mom, target = state if through else (state, weight)
@@ -193,7 +198,7 @@ class NAG(MasterAfterState):
         if halves:
             torch._foreach_copy_([weight._writable() for weight, _ in halves], [master._data.data for _, master in halves])
 
-    def _descend(self, index, weight, grad, state, multi_precision):
+    def _descend(self, index: int | str, weight: NDArray, grad: NDArray, state: Any, multi_precision: bool) -> None:
         lr, wd, _ = self._begin(index, weight, grad)
         momentum = max(self.momentum, 0.0)
         mom, master = state if multi_precision else (state, None)
@@ -202,7 +207,7 @@ class NAG(MasterAfterState):
             return
         move = mxnet2_rules.nag if self._as_mxnet2 else steps.nag
 
-        def step(w, g, m):
+        def step(w: torch.Tensor, g: torch.Tensor, m: torch.Tensor) -> None:
             move(w, g.to(w.dtype), m, lr, wd, momentum, self.rescale_grad, self.clip_gradient)
 
         steps.apply(step, weight if master is None else master, grad, (mom,))
@@ -233,12 +238,12 @@ class Signum(Optimizer):
         """Return the momentum; None without one."""
         return zeros(weight.shape, weight.ctx, dtype=weight.dtype, stype=weight.stype) if self.momentum != 0.0 else None
 
-    def _update_one(self, index, weight, grad, state):
+    def _update_one(self, index: int | str, weight: NDArray, grad: NDArray, state: Any) -> None:
         lr, wd, _ = self._begin(index, weight, grad)
 
-        def step(w, g, *mom):
+        def step(w: torch.Tensor, g: torch.Tensor, *mom: torch.Tensor) -> None:
             if mom:
-                w.copy_(rules.signum(w, g, *mom, lr, max(self.momentum, 0.0), wd, self.rescale_grad, self.clip_gradient or -1, self.wd_lh))
+                w.copy_(rules.signum(w, g, mom[0], lr, max(self.momentum, 0.0), wd, self.rescale_grad, self.clip_gradient or -1, self.wd_lh))
             else:
                 w.copy_(rules.signsgd(w, g, lr, wd))
 
@@ -256,11 +261,11 @@ class SGLD(Optimizer):
     def create_state(self, index: int | str, weight: NDArray) -> None:
         """Return None: there is no state."""
 
-    def _update_one(self, index, weight, grad, state):
+    def _update_one(self, index: int | str, weight: NDArray, grad: NDArray, state: Any) -> None:
         lr, wd, _ = self._begin(index, weight, grad)
         noise = random.normal(0, math.sqrt(lr), shape=weight.shape, dtype=weight.dtype, ctx=weight.ctx)
 
-        def step(w, g):
+        def step(w: torch.Tensor, g: torch.Tensor) -> None:
             g = steps.prepared(g, self.rescale_grad, self.clip_gradient)
             w.mul_(1 - lr / 2 * wd).add_(g, alpha=-lr / 2).add_(noise._raw())
 
@@ -284,17 +289,17 @@ class DCASGD(Optimizer):
     def __init__(self, momentum: float = 0.0, lamda: float = 0.04, **kwargs: Any):
         super().__init__(**kwargs)
         self.momentum, self.lamda = momentum, lamda
-        self.weight_previous = {}
+        self.weight_previous: dict[Any, Any] = {}
 
     def create_state(self, index: int | str, weight: NDArray) -> tuple[NDArray | None, NDArray]:
         """Return the momentum (None without one) and the weight before the last step."""
         return zeros(weight.shape, weight.ctx, dtype=weight.dtype) if self.momentum != 0.0 else None, weight.copy()
 
-    def _update_one(self, index, weight, grad, state):
+    def _update_one(self, index: int | str, weight: NDArray, grad: NDArray, state: Any) -> None:
         lr, wd, _ = self._begin(index, weight, grad)
         mom, previous = state
 
-        def step(w, g, before, *m):
+        def step(w: torch.Tensor, g: torch.Tensor, before: torch.Tensor, *m: torch.Tensor) -> None:
             g = steps.prepared(g, self.rescale_grad, self.clip_gradient)
             move = (w - before).mul_(g).mul_(g).mul_(self.lamda).add_(g).add_(w, alpha=wd).mul_(-lr)
             if m:
@@ -316,6 +321,6 @@ class Test(Optimizer):
         """Return an array that receives the weight at each update."""
         return zeros(weight.shape, weight.ctx)
 
-    def _update_one(self, index, weight, grad, state):
+    def _update_one(self, index: int | str, weight: NDArray, grad: NDArray, state: Any) -> None:
         weight[:] += grad * self.rescale_grad
         state[:] = weight

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 
@@ -17,12 +17,13 @@ from ..ndarray.sparse import RowSparseNDArray
 
 if TYPE_CHECKING:
     from ..ndarray import NDArray
+    Tensors = list[torch.Tensor] | tuple[torch.Tensor, ...]
 
 _FUSED = torch.float32, torch.float64  # the types of torch's fused kernels on a CPU
 _FINE = 1e-8  # the smallest rate at which torch's fused SGD kernel, which receives 1 + rate, is exact to float32's last place
 
 
-def apply(step: Callable[..., Any], weight: NDArray, grad: NDArray, states: Sequence[NDArray | None] = (), rows: bool = False,
+def apply(step: Callable[..., Any], weight: NDArray, grad: NDArray, states: Sequence[NDArray] = (), rows: bool = False,
           in_place: Callable[..., Any] | None = None) -> None:
     """Run ``step(weight, grad, *states)`` on the tensors of arrays.
 
@@ -60,7 +61,7 @@ def apply(step: Callable[..., Any], weight: NDArray, grad: NDArray, states: Sequ
             array._set_values(tensor)
 
 
-def _all_rows(array):
+def _all_rows(array: NDArray) -> torch.Tensor:
     """Return a writable tensor of all values of an array; a row sparse array stores all rows from then on, a csr matrix is copied."""
     return array._all_rows() if isinstance(array, RowSparseNDArray) else array._writable()
 
@@ -69,21 +70,21 @@ def prepared(grad: torch.Tensor, rescale: float, clip: float | None, weight: tor
     """Return ``clip(rescale * grad + wd * weight)``. The result may be `grad` itself and must not be written to."""
     if rescale != 1:
         grad = grad * rescale
-        if wd:
+        if wd and weight is not None:
             grad.add_(weight, alpha=wd)
-    elif wd:
+    elif wd and weight is not None:
         grad = torch.add(grad, weight, alpha=wd)
     return grad.clamp(-clip, clip) if clip is not None else grad
 
 
-def _fusible(*tensors):
+def _fusible(*tensors: torch.Tensor) -> bool:
     """Return True if torch's fused kernels support the tensors of one weight: they ignore strides, and do not check sizes."""
     first = tensors[0]
     return (first.dtype in _FUSED and all(t.dtype == first.dtype and t.shape == first.shape for t in tensors)
             and memory_format.same(*tensors))
 
 
-def _together(weights, grads, moms):
+def _together(weights: Tensors, grads: Tensors, moms: Tensors) -> Sequence[Any] | Literal[False]:
     """Return the arguments of torch's fused SGD kernel for these tensors, or False: it ignores strides, and does not check sizes."""
     plain = True
     for w, g, m in zip(weights, grads, moms):
@@ -96,8 +97,8 @@ def _together(weights, grads, moms):
     return (weights, grads, moms) if plain else [[memory_format.in_order(t) for t in tensors] for tensors in (weights, grads, moms)]
 
 
-def sgd(weights: Sequence[Any], grads: Sequence[Any], moms: Sequence[Any], lr: float, wd: float, momentum: float, rescale: float, clip: float | None,
-        copies: Sequence[torch.Tensor] | None = None) -> None:
+def sgd(weights: Tensors, grads: Tensors, moms: Tensors | None, lr: float, wd: float, momentum: float, rescale: float, clip: float | None,
+        copies: Tensors | None = None) -> None:
     """Update several weights: ``mom = momentum * mom - lr * (clip(rescale * grad) + wd * weight)``, ``weight += mom``.
 
     Parameters
@@ -118,7 +119,8 @@ def sgd(weights: Sequence[Any], grads: Sequence[Any], moms: Sequence[Any], lr: f
         torch._foreach_copy_(copies, weights)
 
 
-def _sgd_of_torch(weights, grads, moms, lr, wd, momentum, rescale, clip):
+def _sgd_of_torch(weights: Tensors, grads: Tensors, moms: Tensors | None, lr: float, wd: float,
+                  momentum: float, rescale: float, clip: float | None) -> None:
     if clip:
         grads = torch._foreach_mul(grads, rescale)
         torch._foreach_clamp_max_(grads, clip)
@@ -158,7 +160,7 @@ def nag(weight: torch.Tensor, grad: torch.Tensor, mom: torch.Tensor, lr: float, 
         mom.add_(weight, alpha=-lr * wd)  # as MXNet's in-place update does, the momentum's decay uses the new weight
 
 
-def nag_together(weights: Sequence[torch.Tensor], grads: Sequence[torch.Tensor], moms: Sequence[torch.Tensor], lr: float, wd: float, momentum: float,
+def nag_together(weights: Tensors, grads: Tensors, moms: Tensors, lr: float, wd: float, momentum: float,
                  rescale: float, clip: float | None) -> None:
     """Update several weights, selected by `small`, as `nag` does for each."""
     grads = cast_together(grads, weights)
@@ -176,7 +178,7 @@ def nag_together(weights: Sequence[torch.Tensor], grads: Sequence[torch.Tensor],
         torch._foreach_add_(moms, weights, alpha=-lr * wd)
 
 
-def small(weight: NDArray, *arrays: NDArray | None) -> tuple[torch.Tensor, ...] | None:
+def small(weight: NDArray, *arrays: NDArray) -> tuple[torch.Tensor, ...] | None:
     """Return the tensors of a weight, its gradient and its states if the weight should be updated together with others, else None.
 
     A weight is updated by itself if it is sparse, or, on a CPU, has another memory order or is large enough for a kernel of its own. On a GPU, where
@@ -197,7 +199,7 @@ def small(weight: NDArray, *arrays: NDArray | None) -> tuple[torch.Tensor, ...] 
     return weight._writable(), arrays[0]._data.data, *[s._writable() for s in arrays[1:]]
 
 
-def _on_gpu(weight, grad, *states):
+def _on_gpu(weight: NDArray, grad: NDArray, *states: NDArray) -> tuple[torch.Tensor, ...] | None:
     """Return the same as `small` for a GPU: all tensors in their memory order."""
     for s in states:
         memory_format.like(s, weight)
@@ -208,7 +210,7 @@ def _on_gpu(weight, grad, *states):
     return tuple(map(memory_format.in_order, tensors)) if memory_format.same(*tensors) else None
 
 
-def cast_together(tensors: Sequence[torch.Tensor], likes: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
+def cast_together(tensors: Tensors, likes: Tensors) -> Tensors:
     """Return tensors in the types of `likes`; those of another type are converted in one call."""
     wrong = [i for i, (t, like) in enumerate(zip(tensors, likes)) if t.dtype is not like.dtype]
     if not wrong:
@@ -218,7 +220,8 @@ def cast_together(tensors: Sequence[torch.Tensor], likes: Sequence[torch.Tensor]
     return [made.get(i, t) for i, t in enumerate(tensors)]
 
 
-def _in_order(kernel, weight, grad, first, second, *numbers):
+def _in_order(kernel: Callable[..., bool], weight: torch.Tensor, grad: torch.Tensor, first: torch.Tensor, second: torch.Tensor,
+              *numbers: Any) -> bool:
     """Call a kernel that ignores strides with four tensors of one weight; return False if their layouts do not allow it."""
     tensors = weight, grad, first, second
     return _fusible(*tensors) and kernel(*map(memory_format.in_order, tensors), None, *numbers)
@@ -235,7 +238,7 @@ def adamax(weight: torch.Tensor, grad: torch.Tensor, mean: torch.Tensor, largest
     weight.addcdiv_(mean, largest, value=-lr)
 
 
-def adam_together(weights: Sequence[torch.Tensor], grads: Sequence[torch.Tensor], means: Sequence[torch.Tensor], variances: Sequence[torch.Tensor],
+def adam_together(weights: Tensors, grads: Tensors, means: Tensors, variances: Tensors,
                   lr: float, beta1: float, beta2: float, epsilon: float, wd: float, rescale: float, clip: float | None) -> None:
     """Update several weights, selected by `small`, as `adam` does for each."""
     grads = cast_together(grads, weights)
@@ -255,7 +258,7 @@ def adam_together(weights: Sequence[torch.Tensor], grads: Sequence[torch.Tensor]
 _FOREVER: dict[torch.device, torch.Tensor] = {}  # device -> a step count at which the bias correction of the first steps has vanished
 
 
-def _forever(device):
+def _forever(device: torch.device) -> torch.Tensor:
     count = _FOREVER.get(device)
     if count is None:
         count = _FOREVER[device] = torch.full((), math.inf, device=device)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _FEW = 1 << 17  # the total number of elements below which an update runs on one thread, see `openmp`
 
 
-def _check_shapes(index, weight, state, made):
+def _check_shapes(index: int | str, weight: NDArray, state: Any, made: Any) -> None:
     """Refuse a loaded state whose structure differs from a new state of the weight: updates would write out of bounds.
 
     Raises
@@ -67,8 +67,8 @@ class Updater:
 
     def __init__(self, optimizer: Optimizer):
         self.optimizer = optimizer
-        self.states = {}
-        self.states_synced = {}  # True if a state is known to be on its weight's device
+        self.states: dict[Any, Any] = {}
+        self.states_synced: dict[Any, bool] = {}  # True if a state is known to be on its weight's device
         self.aggregate_updates = optimizer.aggregate_num > 0
         self._numbers = 0  # the number of elements of all weights with states
         self._states_matched = True  # False after `set_states`, until a module has matched them with its weights
@@ -88,7 +88,11 @@ class Updater:
             If loaded states or a loaded optimizer can't update it, for any reason.
         """
         if not self._loaded:
-            return openmp.alone(self._update, index, grad, weight) if self._numbers <= _FEW else self._update(index, grad, weight)
+            if self._numbers <= _FEW:
+                openmp.alone(self._update, index, grad, weight)
+            else:
+                self._update(index, grad, weight)
+            return
         try:
             self._update(index, grad, weight)
         except MXNetError:
@@ -96,7 +100,7 @@ class Updater:
         except Exception as error:
             raise MXNetError(f"weight {index}: {type(self.optimizer).__name__} fails with the states that were loaded: {error!r}") from error
 
-    def _update(self, index, grad, weight):
+    def _update(self, index: Any, grad: Any, weight: Any) -> None:
         if isinstance(index, (list, tuple)):
             indices, grads, weights = [i.decode() if isinstance(i, bytes) else i for i in index], grad, weight
         else:
@@ -120,12 +124,12 @@ class Updater:
         for entry in zip(indices, weights, grads):
             by_type.setdefault(entry[1].dtype, []).append(entry)
         for entries in by_type.values():
-            size = min(optimizer.aggregate_num, len(entries))
+            size = int(min(optimizer.aggregate_num, len(entries)))
             for start in range(0, len(entries), size):
                 some, ws, gs = zip(*entries[start:start + size])
                 optimizer.update_multi_precision(some, ws, gs, [states[i] for i in some])
 
-    def _weight_replaced(self, index, weight):
+    def _weight_replaced(self, index: int | str, weight: NDArray) -> None:
         """Copy a half-precision weight that the program has set to the float32 copy, which keeps its digits where both agree."""
         master = self.optimizer._master_of(weight, self.states[index]) if index in self.states else None
         if master is not None:
@@ -152,22 +156,22 @@ class Updater:
         MXNetError
             If the bytes are no states, or damaged.
         """
-        found = pickles.loads(states, "the optimizer states")
+        loaded = pickles.loads(states, "the optimizer states")
         optimizer = self.optimizer
-        if isinstance(found, tuple) and len(found) == 2:
-            found, optimizer = found
+        if isinstance(loaded, tuple) and len(loaded) == 2:
+            loaded, optimizer = loaded
             if isinstance(getattr(optimizer, "_all_index_update_counts", None), dict):
                 optimizer._carry_counts()
-        if not isinstance(found, dict) or not isinstance(optimizer, Optimizer):
-            raise MXNetError(f"the optimizer states must be a dict, or a dict and an optimizer; received {type(found).__name__} and "
+        if not isinstance(loaded, dict) or not isinstance(optimizer, Optimizer):
+            raise MXNetError(f"the optimizer states must be a dict, or a dict and an optimizer; received {type(loaded).__name__} and "
                              f"{type(optimizer).__name__}")
         number = getattr(optimizer, "aggregate_num", None)
         if not isinstance(number, int) and number != math.inf:
             raise MXNetError(f"the optimizer states hold a damaged optimizer: {type(optimizer).__name__} without the number aggregate_num")
         self._loaded, self._states_matched = True, False
-        self.states, self.optimizer = found, optimizer
+        self.states, self.optimizer = loaded, optimizer
         self.aggregate_updates = optimizer.aggregate_num > 0
-        self.states_synced = dict.fromkeys(found, False)
+        self.states_synced = dict.fromkeys(loaded, False)
 
     def get_states(self, dump_optimizer: bool = False) -> bytes:
         """Return the states as bytes for a file; with the optimizer itself if `dump_optimizer`."""

@@ -62,8 +62,8 @@ class Analysis:
 
     def __init__(self, events: Sequence[dict[str, Any]]) -> None:
         self.processes = {e.get("pid"): _named(e) for e in events if e.get("ph") == "M" and e.get("name") == "process_name"}
-        told = next((e.get("args") or {} for e in events if e.get("ph") == "M" and e.get("name") == "machine"), {})
-        self.machine: dict[str, Any] = {key: value for key, value in told.items() if isinstance(value, str) or is_finite(value)}
+        machine = next((e.get("args") or {} for e in events if e.get("ph") == "M" and e.get("name") == "machine"), {})
+        self.machine: dict[str, Any] = {key: value for key, value in machine.items() if isinstance(value, str) or is_finite(value)}
         names = {(e.get("pid"), e.get("tid")): _named(e) for e in events if e.get("ph") == "M" and e.get("name") == "thread_name"}
         raw = _intervals(events)
         self.origin = min((r[2] for r in raw), default=0.0)
@@ -83,13 +83,13 @@ class Analysis:
 
     def _nested(self, raw: Iterable[tuple[str, str, float, float, Any, Any, str]]) -> list[Interval]:
         from tqdm import tqdm
-        found: list[Interval] = []
+        intervals: list[Interval] = []
         open_: dict[tuple[Any, Any], list[list[Any]]] = collections.defaultdict(list)  # by thread: [interval's place, end, time inside]
 
         def close(stack: list[list[Any]]) -> None:
             place, end, inside = stack.pop()
-            found[place] = found[place]._replace(own=max(found[place].duration - inside, 0.0))
-            start = end - found[place].duration
+            intervals[place] = intervals[place]._replace(own=max(intervals[place].duration - inside, 0.0))
+            start = end - intervals[place].duration
             for outer in reversed(stack):  # time behind the end of one interval belongs to the next outer one
                 outer[2] += max(min(end, outer[1]) - start, 0.0)
                 start = max(start, outer[1])
@@ -102,13 +102,13 @@ class Analysis:
             stack = open_[thread]
             while stack and (stack[-1][1] <= start or stack[-1][1] < min(start + _RESOLUTION, end)):
                 close(stack)
-            layer = next((found[place].name for place, *_ in reversed(stack) if found[place].category == LAYER), "")
-            stack.append([len(found), end, 0.0])
-            found.append(Interval(name, category, start - self.origin, duration, thread, node, len(stack) - 1, duration, layer))
+            layer = next((intervals[place].name for place, *_ in reversed(stack) if intervals[place].category == LAYER), "")
+            stack.append([len(intervals), end, 0.0])
+            intervals.append(Interval(name, category, start - self.origin, duration, thread, node, len(stack) - 1, duration, layer))
         for stack in open_.values():
             while stack:
                 close(stack)
-        return found
+        return intervals
 
     def _memory(self, events: Iterable[dict[str, Any]]) -> dict[str, list[tuple[float, float]]]:
         series: dict[str, list[tuple[float, float]]] = {}
@@ -122,8 +122,8 @@ class Analysis:
     @staticmethod
     def _reported(events: Iterable[dict[str, Any]], name: str) -> float:
         """Return a number from the trace's ``machine`` metadata event; 0 if it has none of that name."""
-        told = [(e.get("args") or {}).get(name) for e in events if e.get("ph") == "M" and e.get("name") == "machine"]
-        return max((float(value) for value in told if isinstance(value, (int, float)) and is_finite(value)), default=0.0)
+        values = [(e.get("args") or {}).get(name) for e in events if e.get("ph") == "M" and e.get("name") == "machine"]
+        return max((float(value) for value in values if isinstance(value, (int, float)) and is_finite(value)), default=0.0)
 
     # -- tables --------------------------------------------------------------------------------------------------------------
 
@@ -153,22 +153,22 @@ class Analysis:
 
     def shares(self) -> dict[str, float]:
         """Return the main thread's time by kind of work, in ms."""
-        found = dict.fromkeys(("operators", "communication", "data", "waiting for data", "waiting for results", "Python and the rest"), 0.0)
+        seconds = dict.fromkeys(("operators", "communication", "data", "waiting for data", "waiting for results", "Python and the rest"), 0.0)
         for i in self.intervals:
             if i.thread != self.main:
                 continue
             if i.name == _WAITING:
-                found["waiting for data"] += i.own / 1000
+                seconds["waiting for data"] += i.own / 1000
             elif i.category == DATA:
-                found["data"] += i.own / 1000
+                seconds["data"] += i.own / 1000
             elif i.name == "WaitForVar":
-                found["waiting for results"] += i.own / 1000
+                seconds["waiting for results"] += i.own / 1000
             elif i.name.startswith(_COMMUNICATION):
-                found["communication"] += i.own / 1000
+                seconds["communication"] += i.own / 1000
             elif i.category in (OPERATOR, CUSTOM, GRAPH):
-                found["operators"] += i.own / 1000
-        found["Python and the rest"] = max(self.wall - sum(found.values()), 0.0)
-        return found
+                seconds["operators"] += i.own / 1000
+        seconds["Python and the rest"] = max(self.wall - sum(seconds.values()), 0.0)
+        return seconds
 
     # -- advice --------------------------------------------------------------------------------------------------------------
 
@@ -178,46 +178,46 @@ class Analysis:
         if not wall:
             return []
         part = {name: value / wall for name, value in shares.items()}
-        found = []
+        lines = []
         own = [i for i in self.intervals if i.thread == self.main]
         operators = [i for i in own if i.category == OPERATOR and not i.name.startswith("WaitForVar")]
         loose = [i for i in operators if not i.node and not i.name.startswith(("_backward_", *_COMMUNICATION)) and "_update" not in i.name]
         if part["waiting for data"] > 0.1:
-            found.append(Advice("The program waits for data. Give the DataLoader more workers (num_workers), or the iterator more threads "
+            lines.append(Advice("The program waits for data. Give the DataLoader more workers (num_workers), or the iterator more threads "
                                 "(preprocess_threads); keep images smaller, or decoded.", f"{part['waiting for data']:.0%} of the time",
                                 part["waiting for data"]))
         if part["data"] > 0.1:
-            found.append(Advice("Batches are made between the steps. Let workers make them meanwhile: DataLoader(..., num_workers=...), or a "
+            lines.append(Advice("Batches are made between the steps. Let workers make them meanwhile: DataLoader(..., num_workers=...), or a "
                                 "PrefetchingIter.", f"{part['data']:.0%} of the time", part["data"]))
         alone = sum(i.own for i in loose) / 1000 / wall
         if len(loose) > max(len(operators) / 4, 20) and (part["Python and the rest"] > 0.25 or alone > 0.3):
-            found.append(Advice("Operators are called one by one. Hybridize the network (net.hybridize()): then Python takes no time between them, "
+            lines.append(Advice("Operators are called one by one. Hybridize the network (net.hybridize()): then Python takes no time between them, "
                                 "and neighbours are computed at once.", f"{len(loose)} calls, {part['Python and the rest']:.0%} of the time "
                                 "between them", max(part["Python and the rest"], alone / 3)))
         if part["communication"] > 0.15 and any("GPU" in i.name for i in own):
-            found.append(Advice("Gradients and batches are copied and added up between devices. Use fewer devices of one host, a larger batch on "
+            lines.append(Advice("Gradients and batches are copied and added up between devices. Use fewer devices of one host, a larger batch on "
                                 "each, or another kvstore ('device' where gradients stay on GPUs).", f"{part['communication']:.0%} of the time",
                                 part["communication"]))
         sums = sum(i.name == "ElementwiseSum" for i in own)
         if sums and not any("GPU" in i.name for i in own):
-            found.append(Advice("The gradients of several contexts of one processor are added up. They share its cores and its memory: one context "
+            lines.append(Advice("The gradients of several contexts of one processor are added up. They share its cores and its memory: one context "
                                 "with the whole batch does the same work once.", f"{sums} sums, {part['communication']:.0%} of the time for them "
                                 "and for copies", max(part["communication"], 0.2)))
         mean = sum(i.own for i in operators) / len(operators) if operators else 0.0
         if operators and mean < 25 and len(operators) > 200:
-            found.append(Advice("Operators are so short that calling them counts. Use larger batches, and hybridize.",
+            lines.append(Advice("Operators are so short that calling them counts. Use larger batches, and hybridize.",
                                 f"{mean:.0f} µs on average, {len(operators)} of them", part["operators"] / 2))
-        found += self._about_threads(part["operators"])
+        lines += self._about_threads(part["operators"])
         heavy = sum(i.own for i in own if i.category == OPERATOR and _heavy(i.name)) / 1000 / wall
         served = any(i.category == GRAPH and i.name == "openvino" for i in own)
         if heavy > 0.4 and served and self.machine.get("bfloat16"):
-            found.append(Advice("Convolutions and products of matrices take most of the time, and this processor multiplies bfloat16 faster: "
+            lines.append(Advice("Convolutions and products of matrices take most of the time, and this processor multiplies bfloat16 faster: "
                                 "optimize_for(x, backend='openvino', precision='bfloat16'), or INT8 with contrib.quantization.",
                                 f"{heavy:.0%} of the time", heavy / 2))
         elif heavy > 0.4 and self.machine.get("bfloat16") and any(i.name.startswith("_backward_") for i in own):
-            found.append(Advice("Convolutions and products of matrices take most of the time, and this processor multiplies bfloat16 faster: "
+            lines.append(Advice("Convolutions and products of matrices take most of the time, and this processor multiplies bfloat16 faster: "
                                 "train with contrib.amp, amp.init(target_dtype='bfloat16').", f"{heavy:.0%} of the time", heavy / 2))
-        return sorted(found, key=lambda a: -a.share)[:5]
+        return sorted(lines, key=lambda a: -a.share)[:5]
 
     def _about_threads(self, share: float) -> list[Advice]:
         """Return advice on the number of threads for operators that take this share of the time; none without measured waiting or idle cores."""
@@ -228,8 +228,8 @@ class Analysis:
                            f"{threads} threads, {cores:g} cores, {self.waited:.0f} ms of waiting in {self.wall:.0f} ms", max(waited, share / 2))]
         if waited > _MUCH:
             fixed = str(self.machine.get("policy", "")).startswith(("OMP_NUM_THREADS", "torch.set_num_threads"))
-            what = "Set no number of threads: it then follows what others leave" if fixed else "Give this one fewer threads (OMP_NUM_THREADS)"
-            return [Advice(f"Threads waited for processors that other programs have. {what}; or let those that wait sleep "
+            remedy = "Set no number of threads: it then follows what others leave" if fixed else "Give this one fewer threads (OMP_NUM_THREADS)"
+            return [Advice(f"Threads waited for processors that other programs have. {remedy}; or let those that wait sleep "
                            "(OMP_WAIT_POLICY=passive).", f"{self.waited:.0f} ms of waiting in {self.wall:.0f} ms", waited)]
         wanted = min(int(threads + self.idle + _NEARLY), int(cores))
         if wanted > threads > 0:
@@ -269,7 +269,7 @@ def _heavy(name: str) -> bool:
 
 def _intervals(events: Iterable[dict[str, Any]]) -> list[tuple[str, str, float, float, Any, Any, str]]:
     """Return (name, category, start, duration, process, thread, node) of all X events, and of all pairs of B and E."""
-    found: list[tuple[str, str, float, float, Any, Any, str]] = []
+    intervals: list[tuple[str, str, float, float, Any, Any, str]] = []
     begun: dict[Any, list[float]] = {}
     for e in events:
         phase, name, pid, tid = e.get("ph"), str(e.get("name")), e.get("pid"), e.get("tid")
@@ -282,11 +282,11 @@ def _intervals(events: Iterable[dict[str, Any]]) -> list[tuple[str, str, float, 
             begun.setdefault((pid, tid, name), []).append(start)
         elif phase == "E" and begun.get((pid, tid, name)):
             first = begun[pid, tid, name].pop()
-            found.append((name, str(e.get("cat")), first, start - first, pid, tid, ""))
+            intervals.append((name, str(e.get("cat")), first, start - first, pid, tid, ""))
         elif phase == "X":
             details = e.get("args")
-            found.append((name, str(e.get("cat")), start, duration, pid, tid, str(details.get("node", "")) if isinstance(details, dict) else ""))
-    return found
+            intervals.append((name, str(e.get("cat")), start, duration, pid, tid, str(details.get("node", "")) if isinstance(details, dict) else ""))
+    return intervals
 
 
 def _rows(named: Iterable[tuple[str, Interval]]) -> list[Row]:

@@ -60,8 +60,8 @@ class Backward:
     """
 
     def __init__(self, events: Events) -> None:
-        self._events = events
-        self._library: Any = None
+        self.events = events
+        self.library: Any = None
         self._asked = False
         self._notes: dict[int, _Notes] = {}  # by torch's number of the thread
         self.local = _Local()
@@ -74,16 +74,16 @@ class Backward:
         """Start or stop measuring."""
         if on and not self._asked:
             self._asked = True
-            self._library = self._load()
+            self.library = self.load_library()
         if on is not self.watching:
             self.watching = on
-            if self._library is not None:
-                self._library.watch(int(on))
+            if self.library is not None:
+                self.library.watch(int(on))
             if on:  # steps that this thread recorded before belong to no operator
                 self.pass_over()
 
     @staticmethod
-    def _load() -> Any:
+    def load_library() -> Any:
         library = kernels.load("runtime/autograd_hooks")
         if library is not None:
             numbers = ctypes.POINTER(ctypes.c_int64)
@@ -97,10 +97,10 @@ class Backward:
 
     def natives(self) -> dict[int, int]:
         """Return a dict from the system's thread number to the events' thread number, for each thread that has run a step."""
-        if self._library is None:
+        if self.library is None:
             return {}
         buffer = (ctypes.c_int64 * (2 * _THREADS))()
-        count = self._library.natives(buffer, _THREADS)
+        count = self.library.natives(buffer, _THREADS)
         return dict(zip(buffer[0:2 * count:2], buffer[1:2 * count:2]))
 
     def note(self, number: int, inputs: Sequence[Any], result: Any) -> None:
@@ -109,9 +109,9 @@ class Backward:
         if now == local.noted:
             return
         local.noted = now
-        if self._library is not None:
+        if self.library is not None:
             if local.notes is None:
-                local.notes = self._notes[self._library.thread()] = _Notes()
+                local.notes = self._notes[self.library.thread()] = _Notes()
             local.notes.add(now, number)
             return
         first = result[0] if isinstance(result, (tuple, list)) and result else result
@@ -120,7 +120,7 @@ class Backward:
 
     def pass_over(self) -> None:
         """Attribute the steps that this thread has recorded since the last note to no operator."""
-        self.note(self._events.number(_UNKNOWN), (), None)
+        self.note(self.events.number(_UNKNOWN), (), None)
 
     def _hook(self, number: int, inputs: Iterable[Any], last: Any) -> None:
         """Register hooks that measure the steps between the inputs and the result."""
@@ -141,16 +141,16 @@ class Backward:
 
     def relieve(self) -> None:
         """Collect the steps if many are waiting; otherwise postpone it to a time outside of measurements."""
-        if self._library is not None and self._library.waiting() > _MOST // 4:
+        if self.library is not None and self.library.waiting() > _MOST // 4:
             self.collect()
 
     def collect(self) -> None:
         """Add events for the steps since the last time."""
-        nameless = () if self.all else {self._events.number(kind) for kind in (_UNKNOWN, _ACCUMULATES)}
+        nameless = () if self.all else {self.events.number(kind) for kind in (_UNKNOWN, _ACCUMULATES)}
         with self._lock:
-            for instance, number, thread, start, end in self._merged(self._taken() if self._library is not None else self._from_hooks()):
+            for instance, number, thread, start, end in self.merged(self._taken() if self.library is not None else self._from_hooks()):
                 if number not in nameless:
-                    self._events.append(number if instance else self._events.continued(number), start, end - start, thread)
+                    self.events.append(number if instance else self.events.continued(number), start, end - start, thread)
 
     def _from_hooks(self) -> list[tuple[Any, int, int, int, int]]:
         rows, self._hooked[:] = list(self._hooked), []
@@ -158,33 +158,33 @@ class Backward:
 
     def _taken(self) -> list[tuple[Any, int, int, int, int]]:
         buffer = (ctypes.c_int64 * (5 * _PIECE))()
-        found: list[tuple[Any, int, int, int, int]] = []
-        unknown = self._events.number(_UNKNOWN)
-        while count := self._library.take(buffer, _PIECE):
+        steps: list[tuple[Any, int, int, int, int]] = []
+        unknown = self.events.number(_UNKNOWN)
+        while count := self.library.take(buffer, _PIECE):
             values = buffer[:5 * count]
             for i in range(0, len(values), 5):
                 sequence, forward, thread, start, end = values[i:i + 5]
                 if sequence in _ACCUMULATE:
-                    found.append((None, self._events.number(_ACCUMULATES), thread, start, end))
+                    steps.append((None, self.events.number(_ACCUMULATES), thread, start, end))
                     continue
                 notes = self._notes.get(forward)
                 noted = notes.find(sequence) if notes is not None else None
                 if noted is None or noted[1] == unknown:
-                    found.append(((None, start), unknown, thread, start, end))
+                    steps.append(((None, start), unknown, thread, start, end))
                 else:
-                    found.append(((forward, noted[0]), noted[1], thread, start, end))
-        missed = self._library.missed()
+                    steps.append(((forward, noted[0]), noted[1], thread, start, end))
+        missed = self.library.missed()
         if missed:
-            self._events.add(Kind("i", f"{missed} steps of backward passes are missing here", OPERATOR), time.perf_counter_ns(), "p")
-        return found
+            self.events.add(Kind("i", f"{missed} steps of backward passes are missing here", OPERATOR), time.perf_counter_ns(), "p")
+        return steps
 
     @staticmethod
-    def _merged(steps: Sequence[tuple[Any, int, int, int, int]]) -> list[tuple[bool, int, int, int, int]]:
+    def merged(steps: Sequence[tuple[Any, int, int, int, int]]) -> list[tuple[bool, int, int, int, int]]:
         """Merge consecutive steps of one call to one event; a call counts once, also if its steps are not consecutive.
 
         The accumulation of a gradient belongs to the call that computed it, since MXNet's operators accumulate themselves.
         """
-        found: list[list[Any]] = []
+        rows: list[list[Any]] = []
         seen: set[Any] = set()
         last: dict[int, tuple[Any, list[Any]]] = {}  # by thread
         for instance, number, thread, start, end in sorted(steps, key=lambda s: s[3]):
@@ -192,14 +192,14 @@ class Backward:
             if instance is None:
                 instance, number = (before[0], before[1][1]) if before is not None else ((None, start), number)
             if before is not None and start < before[1][4]:  # nested in a step, such as the recomputation in a backward pass
-                found.append([instance not in seen, number, thread, start, end])
+                rows.append([instance not in seen, number, thread, start, end])
             elif before is not None and before[0] == instance:
                 before[1][4] = end
             else:
-                found.append([instance not in seen, number, thread, start, end])
-                last[thread] = instance, found[-1]
+                rows.append([instance not in seen, number, thread, start, end])
+                last[thread] = instance, rows[-1]
             seen.add(instance)
-        return [(row[0], row[1], row[2], row[3], row[4]) for row in found]
+        return [(row[0], row[1], row[2], row[3], row[4]) for row in rows]
 
 
 _ACCUMULATES = Kind("X", "AccumulateGrad", OPERATOR)

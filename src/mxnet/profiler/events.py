@@ -103,13 +103,13 @@ class Events:
 
     def number(self, kind: Kind) -> int:
         """Return the number of a kind, for `append`."""
-        found = self._numbers.get(kind)
-        if found is None:
+        index = self._numbers.get(kind)
+        if index is None:
             with self._lock:
-                found = self._numbers.setdefault(kind, len(self._kinds))
-                if found == len(self._kinds):
+                index = self._numbers.setdefault(kind, len(self._kinds))
+                if index == len(self._kinds):
                     self._kinds.append(kind)
-        return found
+        return index
 
     def continued(self, number: int) -> int:
         """Return the number of the kind that continues an event without counting again."""
@@ -152,10 +152,10 @@ class Events:
                 self._row(category, name, False).add(1, value, value, value)
 
     def _row(self, category: str, name: str, counter: bool) -> Sum:
-        found = self._sums.get((category, name))
-        if found is None:
-            found = self._sums[category, name] = Sum(counter)
-        return found
+        row = self._sums.get((category, name))
+        if row is None:
+            row = self._sums[category, name] = Sum(counter)
+        return row
 
     def _sum_up(self, end: int) -> None:
         while self._wanted and self._summed < end:

@@ -24,7 +24,7 @@ class Row(NamedTuple):
     thread: int
 
 
-def rows(found: Iterable[Any], offset: int, threads: Mapping[int, int]) -> Iterator[Row]:
+def rows(records: Iterable[Any], offset: int, threads: Mapping[int, int]) -> Iterator[Row]:
     """Yield the events of kernels and copies on GPUs, and flows from their launches.
 
     A line from the launch to the kernel (a flow of Chrome's traces) starts within the event of the operator that made the launch.
@@ -38,9 +38,9 @@ def rows(found: Iterable[Any], offset: int, threads: Mapping[int, int]) -> Itera
     threads : mapping of int to int
         From the system's number of a thread to its number in the events.
     """
-    found = list(found)
-    launches = {e.correlation_id(): e for e in found if _on_cpu(e) and e.name().startswith("cu") and e.correlation_id()}
-    for event in found:
+    records = list(records)
+    launches = {e.correlation_id(): e for e in records if _on_cpu(e) and e.name().startswith("cu") and e.correlation_id()}
+    for event in records:
         if _on_cpu(event):
             continue
         place, start, stream = f"gpu/{event.device_index()}", event.start_ns() - offset, event.device_resource_id()

@@ -53,11 +53,11 @@ def _between(source: NDArray, target: NDArray) -> str:
 
 def _assignment(args: tuple[Any, ...]) -> str | None:
     target, key, value = args
-    whole = key is Ellipsis or type(key) is slice and key == slice(None)
+    all_elements = key is Ellipsis or type(key) is slice and key == slice(None)
     if isinstance(value, NDArray):
-        return _between(value, target) if whole else "_slice_assign"
+        return _between(value, target) if all_elements else "_slice_assign"
     if isinstance(value, (int, float)):
-        return "_full" if whole else "_slice_assign_scalar"
+        return "_full" if all_elements else "_slice_assign_scalar"
     return "CopyCPU2CPU" if not target._data.is_cuda else "CopyCPU2GPU"
 
 
@@ -88,12 +88,12 @@ def _update(args: tuple[Any, ...]) -> str | None:
         state = state[0]
     if name == "RMSProp" and getattr(optimizer, "centered", False):
         with_state = "rmspropalex_update"
-    found = plain if state is None else with_state
-    if half and found.startswith(("sgd", "nag", "_adamw", "lamb")):
-        found = f"mp_{found}" if not found.startswith("_") else f"_mp{found}"
+    operator = plain if state is None else with_state
+    if half and operator.startswith(("sgd", "nag", "_adamw", "lamb")):
+        operator = f"mp_{operator}" if not operator.startswith("_") else f"_mp{operator}"
     if name == "LARS":
-        return f"preloaded_multi_{found}"
-    return f"multi_{found}" if many and found.startswith(("sgd", "mp_sgd")) else found
+        return f"preloaded_multi_{operator}"
+    return f"multi_{operator}" if many and operator.startswith(("sgd", "mp_sgd")) else operator
 
 
 def _request(args: tuple[Any, ...]) -> str | None:
@@ -181,11 +181,11 @@ class _Result:
         return getattr(self._result, name)
 
     def get(self, *args: Any) -> Any:
-        found = self._result.get(*args)
+        result = self._result.get(*args)
         if self._recorder.active:
-            place = "" if found.process == os.getpid() else f"DataLoader worker {found.process}"
-            self._recorder.add("X", WORKING, DATA, found.start, found.end - found.start, place=place, thread=found.thread)
-        return found.value
+            place = "" if result.process == os.getpid() else f"DataLoader worker {result.process}"
+            self._recorder.add("X", WORKING, DATA, result.start, result.end - result.start, place=place, thread=result.thread)
+        return result.value
 
 
 def _reported_by_thread(original: Callable[..., Any], recorder: Recorder) -> Callable[..., Any]:
@@ -197,9 +197,9 @@ def _reported_by_thread(original: Callable[..., Any], recorder: Recorder) -> Cal
         before = getattr(local, "done", None)
         if before is not None and recorder.active:
             recorder.add("X", WORKING, DATA, before, time.perf_counter_ns() - before)
-        found = original(channel, item)
+        result = original(channel, item)
         local.done = time.perf_counter_ns()
-        return found
+        return result
 
     return put
 
@@ -228,10 +228,10 @@ def _found() -> Iterator[Point]:
 
 
 def _below(cls: type[Any]) -> list[type[Any]]:
-    found = [cls]
-    for one in found:
-        found += [c for c in one.__subclasses__() if c not in found]
-    return found
+    classes = [cls]
+    for one in classes:
+        classes += [c for c in one.__subclasses__() if c not in classes]
+    return classes
 
 
 class Points:

@@ -30,14 +30,14 @@ class Tool(NamedTuple):
 
 def tools() -> list[Tool]:
     """Return the tools that may be attached to this process."""
-    found = []
+    available = []
     if torch.cuda.is_available():
         nvtx = torch.cuda.nvtx
-        found.append(Tool(nvtx.range_push, nvtx.range_pop, nvtx.mark, nvtx.range_start, nvtx.range_end))
+        available.append(Tool(nvtx.range_push, nvtx.range_pop, nvtx.mark, nvtx.range_start, nvtx.range_end))
     if any(os.environ.get(name) for name in _COLLECTORS) and torch.profiler.itt.is_available():
         itt = torch.profiler.itt
-        found.append(Tool(itt.range_push, itt.range_pop, itt.mark))
-    return found
+        available.append(Tool(itt.range_push, itt.range_pop, itt.mark))
+    return available
 
 
 def enclosing(listening: list[Tool]) -> Enclose | None:

@@ -194,8 +194,8 @@ class Recorder:
         forward = Kind("X", _SHARING.get(name, name), API if name in _SHARING else OPERATOR, node=node, note=note, counts=-1 if custom else 1,
                        call="MXImperativeInvokeEx" if self.settings.api and isinstance(call, str) and name not in _SHARING else "")
         backward = Kind("X", f"_backward_{name}", CUSTOM if custom else OPERATOR, node=node)
-        found = self._numbers[call] = self.events.number(forward), self.events.number(backward)
-        return found
+        numbers = self._numbers[call] = self.events.number(forward), self.events.number(backward)
+        return numbers
 
     def in_custom(self, custom: str, name: str, start: int, end: int) -> None:
         """Record an operator that a custom one has called, or the custom one's Python code, which counts without these operators."""

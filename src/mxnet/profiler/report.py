@@ -60,16 +60,16 @@ def _recorded() -> list[dict[str, Any]]:
     """Return the events recorded so far: those in the file, and those that are not written yet."""
     recorder.collect()
     rows = recorder.events.copy()
-    found = read(recorder.settings.filename) if recorder.written else []
+    events = read(recorder.settings.filename) if recorder.written else []
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "trace.json")
         encoder = Encoder(recorder.origin, recorder.events.threads, recorder.waited_ms, recorder.idle_cores)
         Writer(path, encoder).append(recorder.events.decoded(rows))
-        processes = max((int(e.get("pid", 0)) for e in found), default=-1) + 1
+        processes = max((int(e.get("pid", 0)) for e in events), default=-1) + 1
         fresh = read(path)
     for event in fresh:  # the processes of the second part get numbers behind those of the first
         event["pid"] += processes
-    return found + fresh
+    return events + fresh
 
 
 def page(profiles: list[dict[str, Any]]) -> str:

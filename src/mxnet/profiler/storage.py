@@ -36,14 +36,14 @@ def watch(on: bool) -> None:
 
 def live() -> dict[int, torch.UntypedStorage]:
     """Return the storages of all tensors that Python's garbage collector tracks, by address."""
-    found = {}
+    sizes = {}
     for tensor in gc.get_objects():
         # Only torch's own types: the fake tensors of its compiler have no memory.
         if type(tensor) in (torch.Tensor, torch.nn.Parameter) and tensor.layout is torch.strided and tensor.device.type != "meta":
             with contextlib.suppress(RuntimeError):  # some of these look like its own
                 storage = tensor.untyped_storage()
-                found[storage.data_ptr()] = storage
-    return found
+                sizes[storage.data_ptr()] = storage
+    return sizes
 
 
 def counter() -> Callable[[], int] | None:
@@ -66,19 +66,19 @@ def uses() -> dict[str, dict[str, int]]:
     """
     arrays: dict[str, list[Any]] = {"parameter": [], "gradient": [], "optimizer state": []}
     built_in: dict[str, int] = {}
-    for found in gc.get_objects():
-        kind = type(found)
+    for holder in gc.get_objects():
+        kind = type(holder)
         if issubclass(kind, Parameter):
-            arrays["parameter"] += found._data or ()
-            arrays["gradient"] += found._grad or ()
+            arrays["parameter"] += holder._data or ()
+            arrays["gradient"] += holder._grad or ()
         elif issubclass(kind, Updater):
-            arrays["optimizer state"] += _arrays(found.states.values())
+            arrays["optimizer state"] += _arrays(holder.states.values())
         elif issubclass(kind, Executor):
-            arrays["parameter"] += [a for a, g in zip(found.arg_arrays, found.grad_arrays) if g is not None]
-            arrays["parameter"] += found.aux_arrays
-            arrays["gradient"] += [g for g in found.grad_arrays if g is not None]
+            arrays["parameter"] += [a for a, g in zip(holder.arg_arrays, holder.grad_arrays) if g is not None]
+            arrays["parameter"] += holder.aux_arrays
+            arrays["gradient"] += [g for g in holder.grad_arrays if g is not None]
         elif kind is Compiled:
-            for node, tensor in found.program.constants.items():
+            for node, tensor in holder.program.constants.items():
                 if node.op == "placeholder":
                     built_in[_place(tensor.device)] = built_in.get(_place(tensor.device), 0) + tensor.nbytes
     seen: set[int] = set()

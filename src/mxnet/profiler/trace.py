@@ -46,33 +46,33 @@ class Encoder:
 
     def lines(self, events: Iterable[Event]) -> list[str]:
         """Return the lines, one for each object of the trace."""
-        found: list[str] = []
+        texts: list[str] = []
         if not self._processes:
-            self._process(HOST, found)
-            found.append(json.dumps({"ph": "M", "args": machine(*self._waits), "pid": 0, "name": "machine"}))
+            self._process(HOST, texts)
+            texts.append(json.dumps({"ph": "M", "args": machine(*self._waits), "pid": 0, "name": "machine"}))
         for kind, start, value, thread in events:
             known = self._heads.get(kind)
             if known is None:
-                known = self._heads[kind] = self._head(kind, found)
+                known = self._heads[kind] = self._head(kind, texts)
             pid, head = known
             if (pid, thread) not in self._known:
                 self._known.add((pid, thread))
-                found.append(json.dumps({"ph": "M", "args": {"name": self._threads.get(thread, str(thread))}, "pid": pid, "tid": thread,
+                texts.append(json.dumps({"ph": "M", "args": {"name": self._threads.get(thread, str(thread))}, "pid": pid, "tid": thread,
                                          "name": "thread_name"}))
-            found.append(f'{head}"ts": {(start + self._origin) / 1000:.3f}, "tid": {thread}, {_tail(kind, value)}}}')
-        return found
+            texts.append(f'{head}"ts": {(start + self._origin) / 1000:.3f}, "tid": {thread}, {_tail(kind, value)}}}')
+        return texts
 
-    def _head(self, kind: Kind, found: list[str]) -> tuple[int, str]:
-        pid = self._process(kind.place or (HOST if kind.category == OPERATOR else kind.category), found)
+    def _head(self, kind: Kind, texts: list[str]) -> tuple[int, str]:
+        pid = self._process(kind.place or (HOST if kind.category == OPERATOR else kind.category), texts)
         details = {k: v for k, v in (("node", kind.node), ("note", kind.note)) if v}
         given = f', "args": {json.dumps(details)}' if details and kind.phase == "X" else ""
         return pid, f'{{"name": {json.dumps(kind.name)}, "cat": {json.dumps(kind.category)}, "ph": "{kind.phase}", "pid": {pid}{given}, '
 
-    def _process(self, name: str, found: list[str]) -> int:
+    def _process(self, name: str, texts: list[str]) -> int:
         pid = self._processes.get(name)
         if pid is None:
             pid = self._processes[name] = len(self._processes)
-            found.append(json.dumps({"ph": "M", "args": {"name": name}, "pid": pid, "name": "process_name"}))
+            texts.append(json.dumps({"ph": "M", "args": {"name": name}, "pid": pid, "name": "process_name"}))
         return pid
 
 
@@ -133,12 +133,12 @@ def read(path: str) -> list[dict[str, Any]]:
     """
     text = files.read_bytes(path).decode("utf-8", "replace")
     try:
-        found = json.loads(text)
+        content = json.loads(text)
     except ValueError:
-        found = _unfinished(text)
+        content = _unfinished(text)
     except RecursionError:
-        found = None
-    rows = found.get("traceEvents") if isinstance(found, dict) else found
+        content = None
+    rows = content.get("traceEvents") if isinstance(content, dict) else content
     if not isinstance(rows, list):
         raise MXNetError(f"{path} is no trace: expected is JSON, a list of events, or an object that has one under \"traceEvents\"")
     return [row for row in rows if _is_event(row)]
@@ -164,14 +164,14 @@ def _unfinished(text: str) -> list[Any] | None:
     if at < 0 or not (text[:at].strip() == "" or '"traceEvents"' in text[:at]):
         return None
     decoder, end = json.JSONDecoder(), at + 1
-    found: list[Any] = []
+    events: list[Any] = []
     while True:
         while end < len(text) and text[end] in " \t\r\n,":
             end += 1
         if end >= len(text) or text[end] != "{":
-            return found
+            return events
         try:
             row, end = decoder.raw_decode(text, end)
         except (ValueError, RecursionError):
-            return found
-        found.append(row)
+            return events
+        events.append(row)

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..checkpoint import load_checkpoint, save_checkpoint
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["do_rnn_checkpoint", "load_rnn_checkpoint", "rnn_unroll", "save_rnn_checkpoint"]
 
 
-def _as_cells(cells):
+def _as_cells(cells: BaseRNNCell | Sequence[BaseRNNCell]) -> Sequence[BaseRNNCell]:
     return [cells] if isinstance(cells, BaseRNNCell) else cells
 
 
@@ -26,8 +26,8 @@ def rnn_unroll(cell: BaseRNNCell, length: int, inputs: Any = None, begin_state: 
     return cell.unroll(length=length, inputs=inputs, begin_state=begin_state, layout=layout)
 
 
-def save_rnn_checkpoint(cells: Any, prefix: str, epoch: int, symbol: Symbol, arg_params: Mapping[str, NDArray],
-                        aux_params: Mapping[str, NDArray]) -> None:
+def save_rnn_checkpoint(cells: BaseRNNCell | Sequence[BaseRNNCell], prefix: str, epoch: int, symbol: Symbol | None,
+                        arg_params: Mapping[str, NDArray], aux_params: Mapping[str, NDArray]) -> None:
     """Save a checkpoint with the weights of the cells unpacked.
 
     Parameters
@@ -42,7 +42,7 @@ def save_rnn_checkpoint(cells: Any, prefix: str, epoch: int, symbol: Symbol, arg
     save_checkpoint(prefix, epoch, symbol, arg_params, aux_params)
 
 
-def load_rnn_checkpoint(cells: Any, prefix: str, epoch: int) -> tuple[Symbol, dict[str, NDArray], dict[str, NDArray]]:
+def load_rnn_checkpoint(cells: BaseRNNCell | Sequence[BaseRNNCell], prefix: str, epoch: int) -> tuple[Symbol, dict[str, NDArray], dict[str, NDArray]]:
     """Load a checkpoint of `save_rnn_checkpoint`, with the weights packed for `cells`.
 
     Returns
@@ -56,12 +56,12 @@ def load_rnn_checkpoint(cells: Any, prefix: str, epoch: int) -> tuple[Symbol, di
     return symbol, arg_params, aux_params
 
 
-def do_rnn_checkpoint(cells: Any, prefix: str, period: int = 1) -> Callable[..., None]:
+def do_rnn_checkpoint(cells: BaseRNNCell | Sequence[BaseRNNCell], prefix: str, period: int = 1) -> Callable[..., None]:
     """Return an epoch-end callback that calls `save_rnn_checkpoint` every `period` epochs."""
     period = max(1, int(period))
 
-    def callback(iter_no, sym=None, arg=None, aux=None):
+    def callback(iter_no: int, sym: Any = None, arg: Any = None, aux: Any = None) -> None:
         if (iter_no + 1) % period == 0:
-            save_rnn_checkpoint(cells, prefix, iter_no + 1, sym, arg, aux)
+            save_rnn_checkpoint(cells, prefix, iter_no + 1, sym, arg or {}, aux or {})
 
     return callback

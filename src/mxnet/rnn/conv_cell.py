@@ -40,8 +40,8 @@ class BaseConvRNNCell(BaseRNNCell):
 
     _states = 1
 
-    def __init__(self, input_shape: Sequence[int], num_hidden: int, h2h_kernel: int | Sequence[int], h2h_dilate: int | Sequence[int],
-                 i2h_kernel: int | Sequence[int], i2h_stride: int | Sequence[int], i2h_pad: int | Sequence[int], i2h_dilate: int | Sequence[int],
+    def __init__(self, input_shape: Sequence[int], num_hidden: int, h2h_kernel: Sequence[int], h2h_dilate: Sequence[int],
+                 i2h_kernel: Sequence[int], i2h_stride: Sequence[int], i2h_pad: Sequence[int], i2h_dilate: Sequence[int],
                  i2h_weight_initializer: Any, h2h_weight_initializer: Any, i2h_bias_initializer: Any, h2h_bias_initializer: Any,
                  activation: str | Callable[..., Any], prefix: str = "", params: RNNParams | None = None, conv_layout: str = "NCHW"):
         super().__init__(prefix=prefix, params=params)
@@ -51,8 +51,8 @@ class BaseConvRNNCell(BaseRNNCell):
         self._input_shape = input_shape
         self._conv_layout = conv_layout
         self._activation = activation
-        self._i2h = {"kernel": i2h_kernel, "stride": i2h_stride, "pad": i2h_pad, "dilate": i2h_dilate, "layout": conv_layout}
-        self._h2h = {"kernel": h2h_kernel, "stride": (1, 1), "dilate": h2h_dilate, "layout": conv_layout,
+        self._i2h: dict[str, Any] = {"kernel": i2h_kernel, "stride": i2h_stride, "pad": i2h_pad, "dilate": i2h_dilate, "layout": conv_layout}
+        self._h2h: dict[str, Any] = {"kernel": h2h_kernel, "stride": (1, 1), "dilate": h2h_dilate, "layout": conv_layout,
                      "pad": tuple(dilate * (kernel - 1) // 2 for dilate, kernel in zip(h2h_dilate, h2h_kernel))}
         convolved = symbol.Convolution(symbol.Variable("data"), num_filter=num_hidden, **self._i2h)
         self._state_shape = (0,) + tuple(convolved.infer_shape(data=input_shape)[1][0][1:])
@@ -62,7 +62,7 @@ class BaseConvRNNCell(BaseRNNCell):
         self._hB = self.params.get("h2h_bias", init=h2h_bias_initializer)
 
     @property
-    def _num_gates(self):
+    def _num_gates(self) -> int:
         return len(self._gate_names)
 
     @property
@@ -70,14 +70,14 @@ class BaseConvRNNCell(BaseRNNCell):
         """For each state its shape and layout."""
         return [{"shape": self._state_shape, "__layout__": self._conv_layout} for _ in range(self._states)]
 
-    def _conv_forward(self, inputs, states, name):
+    def _conv_forward(self, inputs: Symbol, states: Sequence[Symbol], name: str) -> tuple[Symbol, Symbol]:
         """Return the packed gates before activation, from the inputs and from the states."""
         filters = self._num_hidden * self._num_gates
         i2h = symbol.Convolution(data=inputs, weight=self._iW, bias=self._iB, num_filter=filters, name=f"{name}i2h", **self._i2h)
         h2h = symbol.Convolution(data=states[0], weight=self._hW, bias=self._hB, num_filter=filters, name=f"{name}h2h", **self._h2h)
         return i2h, h2h
 
-    def _activate(self, x, **kwargs):
+    def _activate(self, x: Symbol, **kwargs: Any) -> Symbol:
         return self._get_activation(x, self._activation, **kwargs)
 
     def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:
@@ -89,9 +89,11 @@ class _ConvCell(BaseConvRNNCell):
 
     _default_prefix: str
 
-    def __init__(self, input_shape, num_hidden, h2h_kernel=(3, 3), h2h_dilate=(1, 1), i2h_kernel=(3, 3), i2h_stride=(1, 1), i2h_pad=(1, 1),
-                 i2h_dilate=(1, 1), i2h_weight_initializer=None, h2h_weight_initializer=None, i2h_bias_initializer="zeros",
-                 h2h_bias_initializer="zeros", activation=_leaky, prefix=None, params=None, conv_layout="NCHW"):
+    def __init__(self, input_shape: Sequence[int], num_hidden: int, h2h_kernel: Sequence[int] = (3, 3), h2h_dilate: Sequence[int] = (1, 1),
+                 i2h_kernel: Sequence[int] = (3, 3), i2h_stride: Sequence[int] = (1, 1), i2h_pad: Sequence[int] = (1, 1),
+                 i2h_dilate: Sequence[int] = (1, 1), i2h_weight_initializer: Any = None, h2h_weight_initializer: Any = None,
+                 i2h_bias_initializer: Any = "zeros", h2h_bias_initializer: Any = "zeros", activation: str | Callable[..., Symbol] = _leaky,
+                 prefix: str | None = None, params: RNNParams | None = None, conv_layout: str = "NCHW"):
         super().__init__(input_shape, num_hidden, h2h_kernel, h2h_dilate, i2h_kernel, i2h_stride, i2h_pad, i2h_dilate,
                          i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer, activation,
                          self._default_prefix if prefix is None else prefix, params, conv_layout)
@@ -103,7 +105,7 @@ class ConvRNNCell(_ConvCell):
     _default_prefix = "ConvRNN_"
 
     @property
-    def _gate_names(self):
+    def _gate_names(self) -> Sequence[str]:
         return GATES["rnn_tanh"]
 
     def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:
@@ -120,7 +122,7 @@ class ConvLSTMCell(_ConvCell):
     _states = 2
 
     @property
-    def _gate_names(self):
+    def _gate_names(self) -> Sequence[str]:
         return GATES["lstm"]
 
     def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:
@@ -136,7 +138,7 @@ class ConvGRUCell(_ConvCell):
     _default_prefix = "ConvGRU_"
 
     @property
-    def _gate_names(self):
+    def _gate_names(self) -> Sequence[str]:
         return GATES["gru"]
 
     def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:

@@ -47,7 +47,8 @@ class FusedRNNCell(BaseRNNCell):
         if mode not in GATES:
             raise MXNetError(f"FusedRNNCell: unknown mode {mode!r}; expected one of {sorted(GATES)}")
         super().__init__(prefix=f"{mode}_" if prefix is None else prefix, params=params)
-        self._mode, self._num_hidden, self._num_layers = mode, num_hidden, num_layers
+        self._mode: Any = mode
+        self._num_hidden, self._num_layers = num_hidden, num_layers
         self._bidirectional = bidirectional
         self._directions = ["l", "r"] if bidirectional else ["l"]
         self._dropout = dropout
@@ -62,22 +63,22 @@ class FusedRNNCell(BaseRNNCell):
         return [{"shape": shape, "__layout__": "LNC"} for _ in range(2 if self._mode == "lstm" else 1)]
 
     @property
-    def _gate_names(self):
+    def _gate_names(self) -> Sequence[str]:
         return GATES[self._mode]
 
     @property
-    def _num_gates(self):
+    def _num_gates(self) -> int:
         return len(self._gate_names)
 
     @property
     def _layers(self) -> tuple[int, int, int]:
         return self._num_hidden, self._num_layers, len(self._directions)
 
-    def _views(self, vector, layout: Layout) -> dict:
+    def _views(self, vector: NDArray, layout: Layout) -> dict[str, NDArray]:
         """Return views of the packed parameters, by name: one for each gate."""
         return {self._prefix + part.name: vector[place].reshape(part.shape) for part, place in layout.by_gate()}
 
-    def _slice_weights(self, arr, li, lh):
+    def _slice_weights(self, arr: NDArray, li: int, lh: int) -> dict[str, NDArray]:
         """Return views of packed parameters, by name, of layers with `li` inputs and `lh` states."""
         layout = layout_of(self._mode, li, lh, self._num_layers, len(self._directions))
         if layout.total != arr.size:
@@ -116,11 +117,12 @@ class FusedRNNCell(BaseRNNCell):
         elif axis != 0:
             raise MXNetError(f"Unsupported layout {layout}; expected NTC or TNC")
         begin = self.begin_state() if begin_state is None else begin_state
-        states = dict(zip(("state", "state_cell"), begin if self._mode == "lstm" else begin[:1]))
+        inputs_of_states = dict(zip(("state", "state_cell"), begin if self._mode == "lstm" else begin[:1]))
         rnn = symbol.RNN(data=inputs, parameters=self._parameter, state_size=self._num_hidden, num_layers=self._num_layers,
                          bidirectional=self._bidirectional, p=self._dropout, state_outputs=self._get_next_state, mode=self._mode,
-                         name=f"{self._prefix}rnn", **states)
-        outputs, states = rnn, []
+                         name=f"{self._prefix}rnn", **inputs_of_states)
+        outputs: Any = rnn
+        states: list[Symbol] = []
         if self._get_next_state:
             outputs, *states = [rnn[i] for i in range(3 if self._mode == "lstm" else 2)]
             for state in states:
@@ -131,7 +133,7 @@ class FusedRNNCell(BaseRNNCell):
 
     def unfuse(self) -> SequentialRNNCell:
         """Return the same layers as single-step cells: a `SequentialRNNCell` with the same (unpacked) weights."""
-        def cell(prefix):
+        def cell(prefix: str) -> BaseRNNCell:
             if self._mode == "lstm":
                 return LSTMCell(self._num_hidden, prefix=prefix)
             if self._mode == "gru":

@@ -50,25 +50,24 @@ def encode_sentences(sentences: Iterable[Sequence[Any]], vocab: dict[Any, int] |
     ([[1, 2], [2]], {'\\n': -1, 'to': 1, 'be': 2})
     """
     growing = vocab is None
-    if growing:
-        vocab = {invalid_key: invalid_label}
+    words = {invalid_key: invalid_label} if vocab is None else vocab
     number = start_label
     coded = []
     for sentence in sentences:
         numbers = []
         for word in sentence:
-            if word not in vocab:
+            if word not in words:
                 if not growing and not unknown_token:
                     raise MXNetError(f"encode_sentences: Unknown token {word}; it is not in the given vocab. Give an unknown_token")
                 if unknown_token:
                     word = unknown_token
-                if word not in vocab:
+                if word not in words:
                     number += number == invalid_label
-                    vocab[word] = number
+                    words[word] = number
                     number += 1
-            numbers.append(vocab[word])
+            numbers.append(words[word])
         coded.append(numbers)
-    return coded, vocab
+    return coded, words
 
 
 class BucketSentenceIter(DataIter):
@@ -97,7 +96,7 @@ class BucketSentenceIter(DataIter):
             buckets = [length for length, count in enumerate(np.bincount([len(s) for s in sentences])) if count >= batch_size]
         if not buckets:
             raise MXNetError(f"BucketSentenceIter: no length is shared by {batch_size} sentences; give buckets, or a smaller batch_size")
-        buckets.sort()
+        buckets = sorted(buckets)
         grouped: list[list[Any]] = [[] for _ in buckets]
         dropped = 0
         for sentence in sentences:
@@ -125,7 +124,7 @@ class BucketSentenceIter(DataIter):
         self.idx = [(i, j) for i, rows in enumerate(self.data) for j in range(0, len(rows) - batch_size + 1, batch_size)]
         self.reset()
 
-    def _describe(self, name, shape):
+    def _describe(self, name: str, shape: tuple[int, int]) -> DataDesc:
         return DataDesc(name=name, shape=shape if self.major_axis == 0 else shape[::-1], layout=self.layout)
 
     def reset(self) -> None:

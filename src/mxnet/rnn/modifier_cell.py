@@ -1,7 +1,7 @@
 """Cells composed of other cells: stacks, bidirectional cells, dropout, zoneout, residual connections."""
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -21,12 +21,12 @@ __all__ = ["BidirectionalCell", "DropoutCell", "ModifierCell", "ResidualCell", "
 class _Container(BaseRNNCell):
     """The base class of cells that contain cells."""
 
-    def __init__(self, params):
+    def __init__(self, params: RNNParams | None):
         super().__init__("", params=params)
         self._override_cell_params = params is not None
-        self._cells = []
+        self._cells: list[BaseRNNCell] = []
 
-    def _adopt(self, cell):
+    def _adopt(self, cell: BaseRNNCell) -> None:
         """Share the parameters with an added cell."""
         if self._override_cell_params:
             if not cell._own_params:
@@ -36,28 +36,30 @@ class _Container(BaseRNNCell):
         self._cells.append(cell)
 
     @property
-    def state_info(self):
+    def state_info(self) -> list[dict[str, Any]]:
         """The states of all cells, one after the other."""
         return [info for cell in self._cells for info in cell.state_info]
 
-    def begin_state(self, **kwargs):
+    def begin_state(self, **kwargs: Any) -> list[Symbol]:  # type: ignore[override]  # as in MXNet
         """Return the initial states of all cells, one after the other; see `BaseRNNCell.begin_state`."""
         self._refuse_modified()
         return [state for cell in self._cells for state in cell.begin_state(**kwargs)]
 
-    def unpack_weights(self, args):
+    def unpack_weights(self, args: Mapping[str, NDArray]) -> dict[str, NDArray]:
         """Unpack the weights of all cells; see `BaseRNNCell.unpack_weights`."""
+        unpacked = dict(args)
         for cell in self._cells:
-            args = cell.unpack_weights(args)
-        return args
+            unpacked = cell.unpack_weights(unpacked)
+        return unpacked
 
-    def pack_weights(self, args):
+    def pack_weights(self, args: Mapping[str, NDArray]) -> dict[str, NDArray]:
         """Invert `unpack_weights`."""
+        packed = dict(args)
         for cell in self._cells:
-            args = cell.pack_weights(args)
-        return args
+            packed = cell.pack_weights(packed)
+        return packed
 
-    def _states_of_each(self, states):
+    def _states_of_each(self, states: Sequence[Any]) -> Iterator[tuple[BaseRNNCell, Sequence[Any]]]:
         """Yield ``(cell, its part of the states)`` for each cell."""
         start = 0
         for cell in self._cells:
@@ -96,7 +98,7 @@ class SequentialRNNCell(_Container):
         next_states = []
         for cell, mine in self._states_of_each(states):
             if isinstance(cell, BidirectionalCell):
-                raise MXNetError("a stack with a BidirectionalCell needs whole sequences: call unroll()")
+                raise MXNetError(f"a stack with a {type(cell).__name__} needs whole sequences: call unroll()")
             inputs, mine = cell(inputs, mine)
             next_states.extend(mine)
         return inputs, next_states
@@ -150,7 +152,7 @@ class BidirectionalCell(_Container):
             if not merge_outputs:
                 forward, backward = (as_steps(length, half, layout, False)[0] for half in (forward, backward))
         if merge_outputs:
-            outputs = symbol.Concat(forward, symbol.reverse(backward, axis=axis), dim=2, name=f"{self._output_prefix}out")
+            outputs: Any = symbol.Concat(forward, symbol.reverse(backward, axis=axis), dim=2, name=f"{self._output_prefix}out")
         else:
             outputs = [symbol.Concat(f, b, dim=1, name=f"{self._output_prefix}t{i}")
                        for i, (f, b) in enumerate(zip(forward, reversed(backward)))]
@@ -177,7 +179,7 @@ class DropoutCell(BaseRNNCell):
     state_info = property(lambda self: [], doc="Empty: there are no states.")
 
     def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:
-        return (symbol.Dropout(data=inputs, p=self.dropout) if self.dropout > 0 else inputs), states
+        return (symbol.Dropout(data=inputs, p=self.dropout) if self.dropout > 0 else inputs), list(states)
 
     def unroll(self, length: int, inputs: Any, begin_state: Any = None, layout: str = "NTC", merge_outputs: bool | None = None) -> tuple[Any, Any]:
         """Apply dropout to a whole sequence, in one call if it is one symbol. See `BaseRNNCell.unroll`."""
@@ -210,7 +212,7 @@ class ModifierCell(BaseRNNCell):
         self._own_params = False
         return self.base_cell.params
 
-    def begin_state(self, init_sym: Callable[..., Any] = symbol.zeros, **kwargs: Any) -> list[Symbol]:
+    def begin_state(self, init_sym: Callable[..., Any] = symbol.zeros, **kwargs: Any) -> list[Symbol]:  # type: ignore[override]  # as in MXNet
         """Return the initial states of the base cell; `init_sym` is `func` of `BaseRNNCell.begin_state`."""
         self._refuse_modified()
         self.base_cell._modified = False
@@ -245,7 +247,7 @@ class ZoneoutCell(ModifierCell):
         super().__init__(base_cell)
         self.zoneout_outputs = zoneout_outputs
         self.zoneout_states = zoneout_states
-        self.prev_output = None
+        self.prev_output: Symbol | None = None
 
     def reset(self) -> None:
         """Reset the count of steps, before another network is made with the cell."""
@@ -260,7 +262,7 @@ class ZoneoutCell(ModifierCell):
         return output, [_keep(self.zoneout_states, new, old) for new, old in zip(next_states, states)]
 
 
-def _keep(part, new, old):
+def _keep(part: float, new: Symbol, old: Symbol) -> Symbol:
     """Return `new` with random elements replaced by those of `old`."""
     if part == 0.0:
         return new
@@ -298,5 +300,5 @@ class ResidualCell(ModifierCell):
         return [_add_residual(output, step) for output, step in zip(outputs, inputs)], states
 
 
-def _add_residual(output, inputs):
+def _add_residual(output: Symbol, inputs: Symbol) -> Symbol:
     return symbol.elemwise_add(output, inputs, name=f"{output.name}_plus_residual")

@@ -26,7 +26,7 @@ def as_steps(length: int, inputs: Any, layout: str, merge: bool | None, in_layou
         The time axis of `layout`.
     """
     if inputs is None:
-        raise MXNetError("unroll needs inputs: make input variables and pass them (inputs=None is not supported any more)")
+        raise MXNetError("unroll needs inputs, received None: make input variables and pass them")
     axis = layout.find("T")
     in_axis = axis if in_layout is None else in_layout.find("T")
     if isinstance(inputs, symbol.Symbol):
@@ -43,7 +43,7 @@ def as_steps(length: int, inputs: Any, layout: str, merge: bool | None, in_layou
         inputs = symbol.Concat(*[symbol.expand_dims(step, axis=axis) for step in inputs], dim=axis)
         in_axis = axis
     if axis != in_axis:
-        inputs = symbol.swapaxes(inputs, dim0=axis, dim1=in_axis)
+        inputs = symbol.swapaxes(inputs, dim1=axis, dim2=in_axis)
     return inputs, axis
 
 
@@ -58,7 +58,7 @@ class RNNParams:
 
     def __init__(self, prefix: str = ""):
         self._prefix = prefix
-        self._params = {}
+        self._params: dict[str, Symbol] = {}
 
     def get(self, name: str, **kwargs: Any) -> Symbol:
         """Return the variable of this name; the first call makes it with ``symbol.Variable(prefix + name, **kwargs)``."""
@@ -81,7 +81,7 @@ class BaseRNNCell:
         Variables to share with other cells.
     """
 
-    _not_stepped = None  # the error text of cells without single steps: the reason and the alternative
+    _not_stepped: str | None = None  # the error text of cells without single steps: the reason and the alternative
 
     def __init__(self, prefix: str = "", params: RNNParams | None = None):
         self._own_params = params is None
@@ -114,7 +114,7 @@ class BaseRNNCell:
         """
         raise NotImplementedError()
 
-    def _step_name(self):
+    def _step_name(self) -> str:
         """Return the prefix of the next step's names."""
         self._counter += 1
         return f"{self._prefix}t{self._counter}_"
@@ -136,10 +136,10 @@ class BaseRNNCell:
         raise NotImplementedError(f"{type(self).__name__} does not define state_info")
 
     @property
-    def _gate_names(self):
+    def _gate_names(self) -> Sequence[str]:
         return ()
 
-    def _refuse_modified(self):
+    def _refuse_modified(self) -> None:
         if self._modified:
             raise MXNetError(f"{type(self).__name__} is inside of a modifier cell (ZoneoutCell, ResidualCell, ...): call that one")
 
@@ -175,7 +175,7 @@ class BaseRNNCell:
         (2, 3)
         """
         args = dict(args)
-        h = self._num_hidden if self._gate_names else 0
+        h: int = getattr(self, "_num_hidden", 0)  # 0 for cells without gates
         for group in ("i2h", "h2h") if self._gate_names else ():
             for kind in ("weight", "bias"):
                 packed = args.pop(f"{self._prefix}{group}_{kind}")
@@ -221,7 +221,7 @@ class BaseRNNCell:
             outputs.append(output)
         return as_steps(length, outputs, layout, merge_outputs)[0], states
 
-    def _get_activation(self, inputs, activation, **kwargs):
+    def _get_activation(self, inputs: Symbol, activation: Any, **kwargs: Any) -> Symbol:
         """Apply an activation given by name or as a function."""
         if isinstance(activation, str):
             return symbol.Activation(inputs, act_type=activation, **kwargs)
@@ -233,7 +233,7 @@ class _GatedCell(BaseRNNCell):
 
     _states = 1
 
-    def __init__(self, num_hidden, prefix, params, i2h_bias_init=None):
+    def __init__(self, num_hidden: int, prefix: str, params: RNNParams | None, i2h_bias_init: Any = None):
         super().__init__(prefix=prefix, params=params)
         self._num_hidden = num_hidden
         self._iW = self.params.get("i2h_weight")
@@ -242,11 +242,11 @@ class _GatedCell(BaseRNNCell):
         self._hB = self.params.get("h2h_bias")
 
     @property
-    def state_info(self):
+    def state_info(self) -> list[dict[str, Any]]:
         """For each state its shape, (batch, hidden), and layout."""
         return [{"shape": (0, self._num_hidden), "__layout__": "NC"} for _ in range(self._states)]
 
-    def _project(self, inputs, state, name):
+    def _project(self, inputs: Symbol, state: Symbol, name: str) -> tuple[Symbol, Symbol]:
         """Return the packed gates before activation, from the inputs and from the state."""
         size = self._num_hidden * len(self._gate_names)
         i2h = symbol.FullyConnected(data=inputs, weight=self._iW, bias=self._iB, num_hidden=size, name=f"{name}i2h")
@@ -270,7 +270,7 @@ class RNNCell(_GatedCell):
         self._activation = activation
 
     @property
-    def _gate_names(self):
+    def _gate_names(self) -> Sequence[str]:
         return GATES["rnn_tanh"]
 
     def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:
@@ -320,7 +320,7 @@ class LSTMCell(_GatedCell):
         super().__init__(num_hidden, prefix, params, init.LSTMBias(forget_bias=forget_bias))
 
     @property
-    def _gate_names(self):
+    def _gate_names(self) -> Sequence[str]:
         return GATES["lstm"]
 
     def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:
@@ -344,7 +344,7 @@ class GRUCell(_GatedCell):
         super().__init__(num_hidden, prefix, params)
 
     @property
-    def _gate_names(self):
+    def _gate_names(self) -> Sequence[str]:
         return GATES["gru"]
 
     def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:
@@ -354,5 +354,5 @@ class GRUCell(_GatedCell):
         return next_h, [next_h]
 
 
-def _tanh(x, **kwargs):
+def _tanh(x: Symbol, **kwargs: Any) -> Symbol:
     return symbol.Activation(x, act_type="tanh", **kwargs)

@@ -122,7 +122,8 @@ def _manifest(archive: zipfile.ZipFile, path: str) -> dict:
     names = set(archive.namelist())
     found = next((name for name in _MANIFESTS if name in names), None)
     if found is None or archive.getinfo(found).file_size > _MOST_MANIFEST:
-        raise MXNetError(f"{path}: an archive of Multi Model Server has a {_MANIFESTS[0]} of at most {_MOST_MANIFEST} bytes")
+        raise MXNetError(f"{path}: an archive of Multi Model Server has a {_MANIFESTS[0]} of at most {_MOST_MANIFEST} bytes, received "
+                         f"{'none' if found is None else archive.getinfo(found).file_size}")
     try:
         manifest = json.loads(archive.read(found))
     except (ValueError, RecursionError) as error:

@@ -45,7 +45,9 @@ class Preprocessing:
             raise MXNetError(f"signature.json: 'image' has the entries mean, std and resize, received {given!r:.100}")
         mean, std, resize = given.get("mean", []), given.get("std", []), given.get("resize", 0)
         if any(not isinstance(v, list) or any(type(n) not in (int, float) for n in v) for v in (mean, std)) or type(resize) is not int or 0 in std:
-            raise MXNetError("signature.json: 'mean' and 'std' of 'image' are lists of numbers, 'resize' is an integer")
+            raise MXNetError("signature.json: 'mean' and 'std' of 'image' are lists of numbers, without 0 in 'std', 'resize' is an integer; "
+                             "received "
+                             f"{mean!r:.60}, {std!r:.60} and {resize!r:.60}")
         return cls(tuple(map(float, mean)), tuple(map(float, std)), resize)
 
     def require_channels(self, spec: TensorSpec) -> None:
@@ -99,7 +101,8 @@ def decoded(body: bytes, spec: TensorSpec, preprocessing: Preprocessing, most_pi
     height, width, channels, first = wanted
     size = image_header.size_of(body)
     if size is None:
-        raise malformed("the image can't be read: neither JPEG, PNG, BMP, GIF, TIFF nor WebP")
+        raise malformed(f"the image can't be read: JPEG, PNG, BMP, GIF, TIFF or WebP expected, received {len(body)} bytes that begin with "
+                        f"{bytes(body[:8]).hex()}")
     if size[0] * size[1] > most_pixels:
         raise RequestError(413, f"an image of at most {most_pixels} pixels is taken, received one of {size[0]} x {size[1]}")
     try:
@@ -125,7 +128,8 @@ def _resized(pixels: np.ndarray, height: int, width: int, short: int) -> np.ndar
     scale = max(short / min(pixels.shape[:2]), height / pixels.shape[0], width / pixels.shape[1])
     grown = max(height, round(pixels.shape[0] * scale)), max(width, round(pixels.shape[1] * scale))
     if max(grown) > 32767:
-        raise malformed("the image is too long for its height")
+        raise malformed(f"the image of {pixels.shape[1]} x {pixels.shape[0]} is too long for its height, or too high: {max(grown)} pixels after "
+                        "resizing")
     pixels = cv2.resize(pixels, grown[::-1], interpolation=cv2.INTER_LINEAR)
     top, left = (grown[0] - height) // 2, (grown[1] - width) // 2
     return pixels[top:top + height, left:left + width]

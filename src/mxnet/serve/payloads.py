@@ -73,14 +73,14 @@ def _from_csv(body: bytes, spec: TensorSpec, limit: int) -> np.ndarray:
     try:
         rows = [[float(cell) for cell in line.split(",")] for line in body.decode("ascii").splitlines() if line.strip()]
     except ValueError:
-        raise malformed("CSV of numbers, separated by commas, is expected") from None
+        raise malformed(f"CSV of numbers, separated by commas, is expected, received {body[:40]!r}") from None
     if not rows:
         raise malformed("CSV of numbers is expected, received nothing")
     if len(set(map(len, rows))) != 1:
-        raise malformed("the lines of CSV have different numbers of cells")
+        raise malformed(f"the lines of CSV must have equally many cells, received {sorted(set(map(len, rows)))!r:.80}")
     if spec.dtype.kind != "f":
         if not all(math.isfinite(cell) and cell == int(cell) for row in rows for cell in row):
-            raise malformed(f"the input {spec.name!r} takes integers ({NAMES[spec.dtype]})")
+            raise malformed(f"the input {spec.name!r} takes integers ({NAMES[spec.dtype]}), received other numbers")
         return from_nested([[int(cell) for cell in row] for row in rows], None, spec.dtype, spec.name)
     return from_nested(rows, None, spec.dtype, spec.name)
 
@@ -105,7 +105,7 @@ def from_npy(body: bytes) -> np.ndarray:
     start = 8 + size_bytes
     length = int.from_bytes(body[8:start], "little")
     if not body.startswith(_NPY_MAGIC) or body[6:7] not in (b"\x01", b"\x02", b"\x03") or length > min(_NPY_HEADER, len(body) - start):
-        raise malformed("the body is no .npy file")
+        raise malformed(f"an .npy file is expected, received {len(body)} bytes that begin with {body[:8]!r}")
     try:
         header = ast.literal_eval(body[start:start + length].decode("ascii").strip())
         if header.keys() != {"descr", "fortran_order", "shape"}:
@@ -113,11 +113,11 @@ def from_npy(body: bytes) -> np.ndarray:
         shape, order = header["shape"], header["fortran_order"]
         dtype = np.dtype(header["descr"]) if isinstance(header["descr"], str) else None
     except (ValueError, SyntaxError, TypeError, AttributeError, RecursionError, MemoryError):
-        raise malformed("the header of the .npy file can't be read") from None
+        raise malformed(f"the header of the .npy file can't be read, received {body[start:start + 40]!r}") from None
     if dtype is None or dtype.kind not in "biuf" or type(order) is not bool:
-        raise malformed("the .npy file must hold numbers")
+        raise malformed(f"the .npy file must hold numbers, received the type {header['descr']!r:.40} and fortran_order={order!r:.40}")
     if type(shape) is not tuple or len(shape) > 32 or any(type(size) is not int or size < 0 for size in shape):
-        raise malformed("the header of the .npy file has no shape")
+        raise malformed(f"the header of the .npy file must have a shape, received {shape!r:.80}")
     if math.prod(shape) * dtype.itemsize != len(body) - start - length:
         raise malformed(f"the .npy file holds {len(body) - start - length} bytes of values, its header says {math.prod(shape) * dtype.itemsize}")
     return np.frombuffer(body, dtype, offset=start + length).reshape(shape, order="F" if order else "C")

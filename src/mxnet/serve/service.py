@@ -59,8 +59,8 @@ class Service:
         """Raise a `RequestError` (403) if this client may not load and unload models."""
         host = request.client.host if request.client else ""
         if self._control == "off" or self._control == "local" and host not in ("127.0.0.1", "::1", "::ffff:127.0.0.1"):
-            raise RequestError(403, "models are loaded and unloaded from this machine only (--control)" if self._control == "local" else
-                               "models are not loaded and unloaded by requests (--control)")
+            raise RequestError(403, f"models are loaded and unloaded from this machine only (--control), received a request from {host}"
+                               if self._control == "local" else f"models are not loaded and unloaded by requests (--control={self._control})")
 
     async def body(self, request: Request) -> bytes:
         """Return the body of a request.
@@ -71,7 +71,7 @@ class Service:
             If it is longer than allowed (413), compressed (415), incomplete when its time is up (408), or too much with the others' (429).
         """
         if request.headers.get("content-encoding", "identity") != "identity":
-            raise RequestError(415, "send the body uncompressed, without Content-Encoding")
+            raise RequestError(415, f"send the body uncompressed, without Content-Encoding; received {request.headers['content-encoding'][:40]!r}")
         announced = request.headers.get("content-length")
         if announced is not None and (not announced.isdigit() or len(announced) > 18 or int(announced) > self.limits.body):
             raise self._too_long()
@@ -93,7 +93,8 @@ class Service:
 
     def _take(self, request: Request, size: int) -> None:
         if self._memory + size > self.limits.memory:
-            raise RequestError(429, "the bodies of all requests together are too large", {"Retry-After": "1", "Connection": "close"})
+            raise RequestError(429, f"the bodies of all requests together are too large: {self._memory + size} bytes, at most "
+                               f"{self.limits.memory} are taken", {"Retry-After": "1", "Connection": "close"})
         self._memory += size
         request.scope["remex"].memory += size
         self.metrics.memory.set(self._memory)

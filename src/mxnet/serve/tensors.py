@@ -104,7 +104,7 @@ def from_nested(data: Any, shape: Sequence[int] | None, dtype: np.dtype, name: s
     sizes = [len(data)]
     while data and type(data[0]) is list:
         if len(sizes) == _MOST_AXES or set(map(type, data)) != {list} or len(set(map(len, data))) != 1:
-            raise malformed(f"the tensor {name!r}: its lists are nested unevenly, or more than {_MOST_AXES} deep")
+            raise malformed(f"the tensor {name!r}: its lists are nested unevenly, or more than {_MOST_AXES} deep; received {reprlib.repr(data)}")
         sizes.append(len(data[0]))
         data = list(itertools.chain.from_iterable(data))
     if shape is None:
@@ -148,7 +148,7 @@ def from_bytes(content: memoryview, shape: Sequence[int], dtype: np.dtype, name:
     if count * dtype.itemsize != len(content):
         raise malformed(f"the tensor {name!r}: shape {_shown(shape)} of {NAMES[dtype]} has {count * dtype.itemsize} bytes, received {len(content)}")
     if dtype.kind == "b" and len(content) and np.frombuffer(content, np.uint8).max() > 1:
-        raise malformed(f"the tensor {name!r}: each BOOL must be a byte 0 or 1")
+        raise malformed(f"the tensor {name!r}: each BOOL must be a byte 0 or 1, received {np.frombuffer(content, np.uint8).max()}")
     return np.frombuffer(content, dtype.newbyteorder("<")).astype(dtype, copy=False).reshape(shape)
 
 

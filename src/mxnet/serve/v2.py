@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import reprlib
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -64,15 +65,15 @@ def parse(body: bytes, header: str | None, served: Served, json_limit: int, most
         length = int(header)
     content = parsed_json(body if length == len(body) else body[:length], json_limit)
     if not isinstance(content, dict):
-        raise malformed("the body is to be an object with 'inputs'")
+        raise malformed(f"the body is to be an object with 'inputs', received {reprlib.repr(content)}")
     request_id, parameters = content.get("id"), _parameters(content, "the request")
     if request_id is not None and not isinstance(request_id, str):
-        raise malformed("'id' must be a text")
+        raise malformed(f"'id' must be a text, received {request_id!r:.40}")
     arrays = _inputs(content.get("inputs"), memoryview(body)[length:], served, most_tensors)
     binary = parameters.get("binary_data_output", False)
     timeout = parameters.get("timeout")
     if timeout is not None and (type(timeout) is not int or timeout <= 0):
-        raise malformed("the parameter 'timeout' must be a number of microseconds")
+        raise malformed(f"the parameter 'timeout' must be a positive number of microseconds, received {timeout!r:.40}")
     return InferRequest(request_id, arrays, _outputs(content.get("outputs"), served.outputs, binary is True, most_tensors),
                         None if timeout is None else timeout / 1e6)
 
@@ -80,7 +81,7 @@ def parse(body: bytes, header: str | None, served: Served, json_limit: int, most
 def _parameters(entry: dict, what: str) -> dict:
     parameters = entry.get("parameters", {})
     if not isinstance(parameters, dict):
-        raise malformed(f"'parameters' of {what} must be an object")
+        raise malformed(f"'parameters' of {what} must be an object, received {reprlib.repr(parameters)}")
     refused = [name for name in _REFUSED if parameters.get(name)]
     if refused:
         raise malformed(f"the parameter {refused[0]!r} is not supported")
@@ -90,7 +91,7 @@ def _parameters(entry: dict, what: str) -> dict:
 def _entries(given: Any, what: str, known: Sequence[TensorSpec], most: int) -> dict[str, dict]:
     """Return the named tensors of a request by name."""
     if not isinstance(given, list) or not given:
-        raise malformed(f"'{what}' must be a list of tensors")
+        raise malformed(f"'{what}' must be a list of tensors, received {reprlib.repr(given)}")
     if len(given) > most:
         raise RequestError(413, f"at most {most} {what} are taken, received {len(given)}")
     names = [spec.name for spec in known]
@@ -213,7 +214,8 @@ def routes(service: Service) -> list[Route]:
         parsed = parsed_json(content, service.limits.json) if content else {}
         unknown = parsed.get("parameters") if isinstance(parsed, dict) else True
         if unknown and set(unknown if isinstance(unknown, dict) else "?") - {"unload_dependents"}:
-            raise malformed("a model is loaded from the files that the server was started with: no parameters are taken")
+            raise malformed(f"a model is loaded from the files that the server was started with: no parameters are taken, received "
+                            f"{reprlib.repr(parsed)}")
         if request.url.path.endswith("/load"):
             await service.repository.load(request.path_params["model"])
         else:

@@ -8,7 +8,7 @@ from ..base import MXNetError
 from ..ops import dtypes
 from ..ops.registry import Operator
 from ..ops.schema import to_string
-from ..suggestions import shortened
+from ..suggestions import shortened, type_names
 from .node import Entry, Node
 from .serialization import annotation, is_annotation, load
 from .symbol import Symbol
@@ -166,5 +166,5 @@ def group(symbols: Iterable[Symbol], create_fn: Callable[[list[Entry]], Symbol] 
     """
     symbols = list(symbols) if symbols is not None else []
     if not symbols or any(not isinstance(s, Symbol) for s in symbols):
-        raise TypeError("Expected a list of symbols as input")
+        raise TypeError(f"Expected a list of symbols as input, received {type_names(symbols)}")
     return (create_fn or type(symbols[0]))([entry for s in symbols for entry in s._outputs])

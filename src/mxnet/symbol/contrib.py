@@ -237,9 +237,9 @@ def foreach(body: Callable, data: Any, init_states: Any, name: str = "foreach") 
         fresh = _nodes(rows + states)
         graph = _Subgraph(outputs + new_states, scope, fresh, len(new_states))
     position = {id(n): i for i, n in enumerate(graph.variables)}
-    for nodes, what in ((_nodes(rows), "data"), (_nodes(states), "state")):
+    for nodes, kind in ((_nodes(rows), "data"), (_nodes(states), "state")):
         if any(id(n) not in position for n in nodes):
-            raise AssertionError(f"foreach: each {what} array must take part in the body's result; leave out those that don't")
+            raise AssertionError(f"foreach: each {kind} array must take part in the body's result; leave out those that don't")
     rest = [i for i, origin in enumerate(graph.origin) if origin is not None]
     inputs = [s._outputs[0] for s in flat_data + flat_states] + [graph.origin[i] for i in rest]
     results = _node("_foreach", inputs, [graph], num_outputs=len(outputs) + len(new_states), num_out_data=len(outputs),
@@ -273,7 +273,7 @@ def while_loop(cond: Callable, func: Callable, loop_vars: Any, max_iterations: i
         If `max_iterations` is missing or no number, or the loop variables are empty, change in number or go unused.
     """
     if max_iterations is None:
-        raise ValueError("max_iterations should be specified")
+        raise ValueError("while_loop: max_iterations should be specified, received None")
     max_iterations = nested.to_python(max_iterations, int, "max_iteration")
     if len(loop_vars) == 0:
         raise ValueError("while_loop: at least one of loop_vars expected, received none")

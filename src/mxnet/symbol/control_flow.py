@@ -32,12 +32,12 @@ class ControlFlow(Operator):
         """Return the inputs that an operator of a subgraph writes to."""
         if "subgraphs" not in parsed:
             _raise_unsupported(self.name)
-        found: set[str] = set()
+        names: set[str] = set()
         for outputs, locs in zip(parsed["subgraphs"], self.input_locs(parsed)):
             nodes = topological(outputs)
             aux = auxiliary(nodes)
-            found.update(f"arg{loc}" for node, loc in zip(variables(nodes), locs) if id(node) in aux)
-        return tuple(found)
+            names.update(f"arg{loc}" for node, loc in zip(variables(nodes), locs) if id(node) in aux)
+        return tuple(names)
 
     def input_names(self, parsed: dict[str, Any], count: int | None = None) -> tuple[str, ...]:
         return tuple(f"arg{i}" for i in range(count or 0))
@@ -79,12 +79,12 @@ def infer(outputs: Sequence[Entry], inputs: Sequence, results: Sequence | None, 
     """Infer the shapes, or types, of the variables and outputs of a subgraph from the known ones."""
     names = [n.name for n in variables(topological(outputs))]
     given = dict(zip(names, inputs))
-    found, nodes = inference.infer_types(outputs, given) if types else inference.infer_shapes(outputs, given, results)
-    return [found[id(n), 0] for n in variables(nodes)], [found[id(n), i] for n, i in outputs]
+    inferred, nodes = inference.infer_types(outputs, given) if types else inference.infer_shapes(outputs, given, results)
+    return [inferred[id(n), 0] for n in variables(nodes)], [inferred[id(n), i] for n, i in outputs]
 
 
-def _merge(shapes: list, places: Iterable[int], found: Iterable) -> None:
-    for place, shape in zip(places, found):
+def _merge(shapes: list, places: Iterable[int], inferred: Iterable) -> None:
+    for place, shape in zip(places, inferred):
         shapes[place] = unify(shapes[place], shape)
 
 
@@ -156,8 +156,8 @@ def _foreach_shapes(in_shapes: Sequence[inference.Partial], out_shapes: Sequence
     count = next((c for c in counts if c >= 0), -1)
     for _ in range(2):  # a second round where the first has found a state's shape
         rows = [_row(ins[p]) if p < n_data else ins[p] for p in places]
-        found, results = infer(subgraphs[0], rows, [*map(_row, outs[:num_out_data]), *outs[num_out_data:]])
-        _merge(ins, places, [_looped(count, s) if p < n_data else s for p, s in zip(places, found)])
+        inferred, results = infer(subgraphs[0], rows, [*map(_row, outs[:num_out_data]), *outs[num_out_data:]])
+        _merge(ins, places, [_looped(count, s) if p < n_data else s for p, s in zip(places, inferred)])
         _merge(outs, range(len(outs)), [_stacked(count, s) for s in results[:num_out_data]] + results[num_out_data:])
         for i in range(n_states):
             if known(outs[num_out_data + i]) or ins[n_data + i] is None or not known(ins[n_data + i]):
@@ -169,8 +169,8 @@ def _foreach_types(in_types: Sequence, out_types: Sequence, subgraphs: Sequence[
                    **attributes: Any) -> tuple[list, list]:
     ins = list(in_types)
     places, = foreach_locs(attributes)
-    found, results = infer(subgraphs[0], [ins[p] for p in places], None, types=True)
-    for place, kind in zip(places, found):
+    inferred, results = infer(subgraphs[0], [ins[p] for p in places], None, types=True)
+    for place, kind in zip(places, inferred):
         ins[place] = ins[place] or kind
     return ins, results
 
@@ -179,13 +179,13 @@ def _while_shapes(in_shapes: Sequence[inference.Partial], out_shapes: Sequence[i
                   num_out_data: int, max_iterations: int, **attributes: Any) -> tuple[list, list]:
     ins, outs = list(in_shapes), list(out_shapes)
     cond_places, places = while_locs(attributes)
-    held = while_variables(attributes)
+    variable_places = while_variables(attributes)
     for _ in range(2):
         _merge(ins, cond_places, infer(subgraphs[0], [ins[p] for p in cond_places], [None])[0])
-        found, results = infer(subgraphs[1], [ins[p] for p in places], [*map(_row, outs[:num_out_data]), *outs[num_out_data:]])
-        _merge(ins, places, found)
+        inferred, results = infer(subgraphs[1], [ins[p] for p in places], [*map(_row, outs[:num_out_data]), *outs[num_out_data:]])
+        _merge(ins, places, inferred)
         _merge(outs, range(len(outs)), [_stacked(max_iterations, s) for s in results[:num_out_data]] + results[num_out_data:])
-        _merge(ins, held, outs[num_out_data:])
+        _merge(ins, variable_places, outs[num_out_data:])
     return ins, outs
 
 
@@ -193,8 +193,8 @@ def _while_types(in_types: Sequence, out_types: Sequence, subgraphs: Sequence[Se
     ins = list(in_types)
     results: list = []
     for outputs, places in zip(subgraphs, while_locs(attributes)):
-        found, results = infer(outputs, [ins[p] for p in places], None, types=True)
-        for place, kind in zip(places, found):
+        inferred, results = infer(outputs, [ins[p] for p in places], None, types=True)
+        for place, kind in zip(places, inferred):
             ins[place] = ins[place] or kind
     return ins, results
 
@@ -203,8 +203,8 @@ def _cond_shapes(in_shapes: Sequence[inference.Partial], out_shapes: Sequence[in
                  **attributes: Any) -> tuple[list, list]:
     ins, outs = list(in_shapes), list(out_shapes)
     for i, (outputs, places) in enumerate(zip(subgraphs, cond_locs(attributes))):
-        found, results = infer(outputs, [ins[p] for p in places], outs if i else [None])
-        _merge(ins, places, found)
+        inferred, results = infer(outputs, [ins[p] for p in places], outs if i else [None])
+        _merge(ins, places, inferred)
         if i:
             _merge(outs, range(len(outs)), results)
     return ins, outs
@@ -213,8 +213,8 @@ def _cond_shapes(in_shapes: Sequence[inference.Partial], out_shapes: Sequence[in
 def _cond_types(in_types: Sequence, out_types: Sequence, subgraphs: Sequence[Sequence[Entry]], **attributes: Any) -> tuple[list, list]:
     ins, outs = list(in_types), list(out_types)
     for i, (outputs, places) in enumerate(zip(subgraphs, cond_locs(attributes))):
-        found, results = infer(outputs, [ins[p] for p in places], None, types=True)
-        for place, kind in zip(places, found):
+        inferred, results = infer(outputs, [ins[p] for p in places], None, types=True)
+        for place, kind in zip(places, inferred):
             ins[place] = ins[place] or kind
         if i:
             outs = [a or b for a, b in zip(outs, results)]

@@ -72,14 +72,14 @@ def load(fname: str) -> Symbol:
         If the file cannot be read or holds no Symbol; the message names the file and the fault.
     """
     if not isinstance(fname, str):
-        raise TypeError("fname need to be string")
+        raise TypeError(f"fname need to be string, received {type(fname).__name__}")
     return Symbol(serialization.load(files.read_text(fname), fname))
 
 
 def load_json(json_str: str) -> Symbol:
     """Read a Symbol from a JSON text; see `load`."""
     if not isinstance(json_str, str):
-        raise TypeError("fname required to be string")
+        raise TypeError(f"json_str required to be string, received {type(json_str).__name__}")
     return Symbol(serialization.load(json_str))
 
 

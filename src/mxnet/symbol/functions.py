@@ -14,10 +14,10 @@ _made: dict[str, Callable[..., Symbol]] = {}
 
 def operator_function(name: str) -> Callable[..., Symbol]:
     """Return the function ``mx.sym.<name>``: MXNet's signature, Symbols in and out."""
-    found = _made.get(name)
-    if found is None:
-        found = _made[name] = _make(get(name), name)
-    return found
+    function = _made.get(name)
+    if function is None:
+        function = _made[name] = _make(get(name), name)
+    return function
 
 
 def replace(name: str, function: Callable[..., Symbol]) -> None:

@@ -77,9 +77,9 @@ def recipe_of(graph: Sequence[Entry], product: Operator) -> Recipe:
         If it is not a chain of a product, an optional batch norm and permitted followers.
     """
     nodes = [n for n in topological(graph) if n.op is not None]
-    found = {n.op for n in nodes}
+    operators = {n.op for n in nodes}
     if len(graph) != 1 or graph[0] != (nodes[-1] if nodes else None, 0) or not nodes or nodes[0].op is not product or not (
-            found <= {product, batch_norm, *_FOLLOWING}):
+            operators <= {product, batch_norm, *_FOLLOWING}):
         raise MXNetError(f"the graph of a fused node starts with {product.name} and goes on with a batch norm, a sum and an activation, received "
                          f"{', '.join(n.op.name for n in nodes) or 'nothing'}")
     norm: dict[str, Any] | None = None
@@ -178,9 +178,9 @@ class Fused(Operator):
         MXNetError
             If it does not.
         """
-        names, found = self.input_names(parsed), len(variables(topological(parsed["subgraphs"][0])))
-        if count != len(names) or found != len(self.recipe(parsed).inputs):
-            raise MXNetError(f"{self.name} has the inputs {', '.join(names)}; received {count}, and a graph of {found} variables")
+        names, variable_count = self.input_names(parsed), len(variables(topological(parsed["subgraphs"][0])))
+        if count != len(names) or variable_count != len(self.recipe(parsed).inputs):
+            raise MXNetError(f"{self.name} has the inputs {', '.join(names)}; received {count}, and a graph of {variable_count} variables")
 
     def output_type(self, attributes: Mapping[str, Any]) -> torch.dtype:
         """Return the element type of the first output of a quantized use."""
@@ -254,7 +254,8 @@ class CachedGraph(Operator):
 
     def _graph(self, attributes: Mapping[str, Any]) -> Sequence[Entry]:
         if "subgraphs" not in attributes:
-            raise MXNetError("_CachedOp needs the graph that it runs, as JSON: _CachedOp(*inputs, subgraph=net.tojson())")
+            raise MXNetError("_CachedOp needs the graph that it runs, as JSON: _CachedOp(*inputs, subgraph=net.tojson()); received "
+                             f"{sorted(attributes)}")
         return attributes["subgraphs"][0]
 
     def with_defaults(self, parsed: dict[str, Any]) -> dict[str, Any]:

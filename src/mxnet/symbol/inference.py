@@ -85,10 +85,10 @@ def _close(operators: Iterable[Node], shapes: dict[tuple[int, int], Partial]) ->
     for node in operators:
         if shapes[id(node), 0] is None and open_shape(node):
             try:
-                found = run_on_meta(node.op, [], node.parsed()) or ()
+                outputs = run_on_meta(node.op, [], node.parsed()) or ()
             except Exception as error:
                 raise _failed(node, [], error) from error
-            for i, shape in enumerate(found):
+            for i, shape in enumerate(outputs):
                 shapes[id(node), i] = shape
             return shapes[id(node), 0] is not None
     return False

@@ -84,7 +84,7 @@ def topological(outputs: Sequence[Entry]) -> list[Node]:
 
 def auxiliary(nodes: Iterable[Node]) -> set[int]:
     """Return the ids of the variables that an operator of the graph writes to."""
-    found = set()
+    auxiliary_names = set()
     for node in nodes:
         if node.op is None:
             continue
@@ -92,8 +92,8 @@ def auxiliary(nodes: Iterable[Node]) -> set[int]:
         if mutated:
             for name, (child, _) in zip(node.input_names(), node.inputs):
                 if name in mutated and child.op is None:
-                    found.add(id(child))
-    return found
+                    auxiliary_names.add(id(child))
+    return auxiliary_names
 
 
 def copy_graph(outputs: Sequence[Entry]) -> list[Entry]:

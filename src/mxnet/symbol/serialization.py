@@ -254,18 +254,18 @@ def _hide(attrs: dict[str, str]) -> dict[str, str]:
 
 def _distribute(rest: dict[str, str], op: Operator, own: dict[str, str], entries: list[Entry]) -> dict[str, str]:
     """Move old annotations to their current places: ``lr_mult`` as ``__lr_mult__``, ``weight_lr_mult`` on the variable of the weight."""
-    kept = {}
+    remaining = {}
     for key, value in rest.items():
         hidden = next((h for h in HIDDEN_KEYS if key == h or key.endswith("_" + h)), None)
         if hidden is None or key.startswith("__"):
-            kept[key] = value
+            remaining[key] = value
         elif key == hidden:
-            kept[f"__{hidden}__"] = value
+            remaining[f"__{hidden}__"] = value
         else:
             names = op.input_names(op.parse(own, partial=True), len(entries))
             target = key[:-len(hidden) - 1]
             if target in names and names.index(target) < len(entries) and entries[names.index(target)][0].op is None:
                 entries[names.index(target)][0].attrs[f"__{hidden}__"] = value
             else:
-                kept[key] = value
-    return kept
+                remaining[key] = value
+    return remaining

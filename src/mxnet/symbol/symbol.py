@@ -73,13 +73,13 @@ class Symbol(_Methods):
 
     def __getitem__(self, index: str | int | np.integer | slice) -> "Symbol":
         if isinstance(index, str):
-            found = [i for i, n in enumerate(self.list_outputs()) if n == index]
-            if not found:
+            positions = [i for i, n in enumerate(self.list_outputs()) if n == index]
+            if not positions:
                 raise ValueError(f"no output is named {index!r}; the outputs are {', '.join(self.list_outputs())}"
                                  f"{did_you_mean(index, self.list_outputs())}")
-            if len(found) > 1:
-                raise ValueError(f"{len(found)} outputs are named {index!r}; choose one by its number, {found}")
-            index = found[0]
+            if len(positions) > 1:
+                raise ValueError(f"{len(positions)} outputs are named {index!r}; choose one by its number, {positions}")
+            index = positions[0]
         if isinstance(index, slice):
             picked = self._outputs[index]
             if not picked:
@@ -149,7 +149,7 @@ class Symbol(_Methods):
     def _single_node(self) -> Node:
         nodes = {id(n): n for n, _ in self._outputs}
         if len(nodes) != 1:
-            raise MXNetError("attributes belong to one node; this is a group of several: select one with [...]")
+            raise MXNetError(f"attributes belong to one node; this is a group of {len(nodes)}: select one with [...]")
         return next(iter(nodes.values()))
 
     def attr(self, key: str) -> str | None:
@@ -208,7 +208,7 @@ class Symbol(_Methods):
             raise TypeError(f"Symbols by position or by name expected, received {len(args)} by position and {sorted(kwargs)} by name")
         for value in (*args, *kwargs.values()):
             if not isinstance(value, Symbol):
-                raise TypeError("Compose expect `Symbol` as arguments")
+                raise TypeError(f"Compose expect `Symbol` as arguments, received {type(value).__name__}")
             if len(value._outputs) != 1:
                 raise MXNetError(f"composition takes single outputs, received a group of {len(value._outputs)}")
         nodes = self._nodes()
@@ -217,7 +217,7 @@ class Symbol(_Methods):
             self._outputs = list(args[0]._outputs)
             return
         if args:
-            raise MXNetError("composition of a graph takes its inputs by name: net(data=x)")
+            raise MXNetError(f"composition of a graph takes its inputs by name: net(data=x); received {len(args)} by position")
         for key in kwargs:
             if key not in variables:
                 raise MXNetError(f"Symbol.ComposeKeyword argument name {key} not found. Candidate arguments: {', '.join(variables)}")
@@ -232,7 +232,7 @@ class Symbol(_Methods):
         """Return the operator alone, with fresh variables for its inputs."""
         node = self._single_node()
         if node.op is None:
-            raise MXNetError("a variable has no operator")
+            raise MXNetError(f"an operator's Symbol expected, received the variable {node.name!r}")
         fresh = [(Node(None, f"{node.name}_{n}", {}), 0) for n in node.input_names()]
         copy = Node(node.op, node.name, dict(node.attrs), fresh, node.subgraphs)
         return type(self)([(copy, i) for i in range(copy.num_outputs())])
@@ -311,7 +311,8 @@ class Symbol(_Methods):
 
     def _by_name(self, args: tuple, kwargs: dict[str, Any], what: str) -> dict[str, Any]:
         if args and kwargs:
-            raise ValueError(f"Can only specify known argument {what} either by positional or kwargs way.")
+            raise ValueError(f"Can only specify known argument {what} either by positional or kwargs way, received {len(args)} by position and "
+                             f"{sorted(kwargs)} by name")
         names = self.list_arguments()
         if args:
             if len(args) > len(names):
@@ -335,7 +336,7 @@ class Symbol(_Methods):
     def save(self, fname: str, remove_amp_cast: bool = True) -> None:
         """Write the JSON text to a file, whole or not at all."""
         if not isinstance(fname, str):
-            raise TypeError("fname need to be string")
+            raise TypeError(f"fname need to be string, received {type(fname).__name__}")
         files.write_bytes(fname, self.tojson(remove_amp_cast).encode())
 
     def debug_str(self) -> str:

@@ -78,14 +78,14 @@ def discard_stderr() -> Iterator[None]:
     numbers = {2}  # native code's; Python's stream may be another file
     with contextlib.suppress(AttributeError, OSError):
         numbers.add(sys.stderr.fileno())
-    kept = {number: os.dup(number) for number in numbers}
+    copies = {number: os.dup(number) for number in numbers}
     try:
         with open(os.devnull, "w") as nowhere:
             for number in numbers:
                 os.dup2(nowhere.fileno(), number)
             yield
     finally:
-        for number, copy in kept.items():
+        for number, copy in copies.items():
             os.dup2(copy, number)
             os.close(copy)
 

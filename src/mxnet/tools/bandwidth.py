@@ -80,9 +80,9 @@ def _image(text):
 def _shapes(net, image):
     """Return the shapes of all parameters that have gradients."""
     symbol = net(mx.sym.var("data"))
-    found = dict(zip(symbol.list_arguments(), symbol.infer_shape(data=(32, *image))[0]))  # any batch size
-    found.pop("data")
-    return list(found.values())
+    shapes = dict(zip(symbol.list_arguments(), symbol.infer_shape(data=(32, *image))[0]))  # any batch size
+    shapes.pop("data")
+    return list(shapes.values())
 
 
 def _error(devices, expected):
@@ -123,7 +123,7 @@ def run(network: str, optimizer: str, gpus: str, kv_store: str, image_shape: str
     expected = [mx.nd.zeros(s) for s in shapes]
     together = getattr(kv, "batches", False)
     members = len(devices) * kv.num_workers
-    found, spent = [], 0.0
+    times, spent = [], 0.0
     for number in range(num_batches + 1):
         begin = time.perf_counter()
         if together:
@@ -143,10 +143,10 @@ def run(network: str, optimizer: str, gpus: str, kv_store: str, image_shape: str
         if number:  # the first round is a warm-up
             error = -1.0 if not test_results else _error(weights, [e.asnumpy() for e in expected] if updater else sums)
             took = spent / disp_batches
-            found.append(Result(number, took, size * 2 * (members - 1) / members / took / 1e9, error))
-            _log.info("iter %d, %f sec, %f GB/sec per device, error %f", *found[-1])
+            times.append(Result(number, took, size * 2 * (members - 1) / members / took / 1e9, error))
+            _log.info("iter %d, %f sec, %f GB/sec per device, error %f", *times[-1])
         spent = 0.0
-    return found
+    return times
 
 
 def batch_time(network: str, num_layers: int, num_classes: int, image_shape: str, batch_size: int, gpus: str = "", num_batches: int = 2,
@@ -175,16 +175,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     chosen = build_parser().parse_args(argv)
     options = vars(chosen)
     try:
-        found = run(**options)
+        results = run(**options)
         if not chosen.batch_size:
             return 0
-        took = min(r.time for r in found)
+        took = min(r.time for r in results)
         step = batch_time(**options)
         net = _network(chosen.network, chosen.num_layers, chosen.num_classes)
         size = 4 * sum(int(np.prod(s)) for s in _shapes(net, _image(chosen.image_shape)))
         print(f"A batch of {chosen.batch_size} takes {step:.3f} s to compute and {took:.3f} s to exchange: {100 * took / (step + took):.1f} % of a "
               "step, where nothing of it is hidden.")
-        measured = max(r.bandwidth for r in found)
+        measured = max(r.bandwidth for r in results)
         bandwidth = chosen.network_bandwidth or measured
         if bandwidth <= 0:
             print("One device has nobody to exchange with: name the bandwidth between machines by --network-bandwidth for what to expect of more.")

@@ -56,23 +56,23 @@ def paired(theirs: Mapping[str, Sequence[int]], ours: Mapping[str, Sequence[int]
     first, second = _layers(theirs), _layers(ours)
     if len(first) != len(second):
         raise MXNetError(f"convert: the networks differ: torchvision's has {len(first)} layers with parameters, MXNet's {len(second)}")
-    found = {}
+    pairs = {}
     for (name, roles), (own, own_roles) in zip(first.items(), second.items()):
         shapes, own_shapes = ({role: tuple(names[full]) for role, full in given.items()} for given, names in ((roles, theirs), (own_roles, ours)))
         if shapes != own_shapes:
             raise MXNetError(f"convert: the networks differ: {name} has {shapes}, and {own}, at the same place in MXNet's, {own_shapes}")
-        found.update({roles[role]: own_roles[role] for role in roles})
-    return found
+        pairs.update({roles[role]: own_roles[role] for role in roles})
+    return pairs
 
 
 def _layers(names: Mapping[str, Sequence[int]]) -> dict[str, dict[str, str]]:
     """The parameters by layer, and in it by torch's name of their role."""
-    found: dict[str, dict[str, str]] = {}
+    layers: dict[str, dict[str, str]] = {}
     for full in names:
         layer, _, role = full.rpartition(".")
         if role != _COUNTER and not full.startswith("AuxLogits."):  # an output for training, which MXNet's Inception does not have
-            found.setdefault(layer, {})[_ROLES.get(role, role)] = full
-    return found
+            layers.setdefault(layer, {})[_ROLES.get(role, role)] = full
+    return layers
 
 
 # -- the two zoos ------------------------------------------------------------------------------------------------------------------

@@ -63,20 +63,20 @@ def hardware() -> dict[str, str]:
     """Return the facts about processor, cores, threads, memory, allocator and GPUs."""
     known = " ".join(sorted(f for f in processor.flags() if f.startswith(_INSTRUCTIONS) or f.startswith("avx")))
     policy = runtime.threads()
-    found = {"machine": platform.machine(), "processor": processor.name() or platform.processor() or "unknown",
+    facts = {"machine": platform.machine(), "processor": processor.name() or platform.processor() or "unknown",
              "instruction sets": known or "unknown", "used by torch": torch.backends.cpu.get_cpu_capability(),
              "cores": f"{processor.cores() or 'unknown'}, {os.cpu_count()} with those that share one; {policy.cores:g} for this process",
              "threads": f"{policy.count} in an operator ({policy.reason}), {policy.full} where no other program is busy; {policy.openvino} in "
                         f"OpenVINO, {policy.opencv} in OpenCV; {torch.get_num_interop_threads()} operators beside each other"}
     if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
-        found["memory"] = f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2 ** 30:.1f} GiB"
-    found["allocator"] = "keeps its memory" if memory.kept else "as the system has it"
+        facts["memory"] = f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2 ** 30:.1f} GiB"
+    facts["allocator"] = "keeps its memory" if memory.kept else "as the system has it"
     if torch.cuda.is_available():
         for i in range(torch.cuda.device_count()):
-            found[f"gpu({i})"] = torch.cuda.get_device_name(i)
+            facts[f"gpu({i})"] = torch.cuda.get_device_name(i)
     else:
-        found["GPUs"] = "none" if torch.version.cuda else "none: this torch is for CPUs"
-    return found
+        facts["GPUs"] = "none" if torch.version.cuda else "none: this torch is for CPUs"
+    return facts
 
 
 def compiled_kernels() -> dict[str, str]:
@@ -120,50 +120,50 @@ def graph_backends() -> dict[str, str]:
 
 def variables() -> dict[str, str]:
     """Return the environment variables that affect the execution, with a note for those without effect here."""
-    found = {}
+    values = {}
     for name in sorted(os.environ):
         if name.startswith(_PREFIXES) or name in ("CC", "CXX", "LD_PRELOAD"):
             known = environment.VARIABLES.get(name)
-            found[name] = repr(os.environ[name]) + ("" if known is None or known.acts else f": no effect here, {known.note}")
-    return found or {"variables": "none that matter here"}
+            values[name] = repr(os.environ[name]) + ("" if known is None or known.acts else f": no effect here, {known.note}")
+    return values or {"variables": "none that matter here"}
 
 
 def network(timeout: float) -> dict[str, str]:
     """Return the response times of the servers for data and packages."""
-    found = {}
+    facts = {}
     for url in (environment.get_str("MXNET_GLUON_REPO"), "https://pypi.org/simple/pip/"):
         start = time.perf_counter()
         try:
             urllib.request.urlopen(urllib.request.Request(url, method="HEAD"), timeout=timeout).close()
-            found[url] = f"answers in {time.perf_counter() - start:.2f} s"
+            facts[url] = f"answers in {time.perf_counter() - start:.2f} s"
         except urllib.error.HTTPError as error:  # the server responds and has no such page
-            found[url] = f"answers {error.code} in {time.perf_counter() - start:.2f} s"
+            facts[url] = f"answers {error.code} in {time.perf_counter() - start:.2f} s"
         except (OSError, ValueError) as error:
-            found[url] = f"out of reach: {error}"
-    return found
+            facts[url] = f"out of reach: {error}"
+    return facts
 
 
 def problems() -> dict[str, str]:
     """Return the detected problems, wrong settings and missing parts, as sentences that name them."""
-    found = []
+    lines = []
     for name in sorted(os.environ):
         known = environment.VARIABLES.get(name)
         if known is None and name.startswith("MXNET_"):
             near = difflib.get_close_matches(name, environment.VARIABLES, 1, 0.8)
-            found.append(f"{name} is no variable of MXNet 1.9.1" + (f"; {near[0]} is" if near else ""))
+            lines.append(f"{name} is no variable of MXNet 1.9.1" + (f"; {near[0]} is" if near else ""))
         elif known is not None and known.acts and _is_number(known.default) and not _is_number(os.environ[name]) \
                 and os.environ[name].strip().lower() not in _TRUTH:
-            found.append(f"{name} is {os.environ[name]!r}: expected is a number, such as its default, {known.default}")
+            lines.append(f"{name} is {os.environ[name]!r}: expected is a number, such as its default, {known.default}")
     if torch.get_num_threads() > threads.usable():
-        found.append(f"torch uses {torch.get_num_threads()} threads, but this process may use {threads.usable():g} cores: set OMP_NUM_THREADS to so "
+        lines.append(f"torch uses {torch.get_num_threads()} threads, but this process may use {threads.usable():g} cores: set OMP_NUM_THREADS to so "
                      "many")
     preloaded = [lib for lib in ("jemalloc", "tcmalloc", "mimalloc") if lib in os.environ.get("LD_PRELOAD", "")]
     if preloaded and memory.kept:
-        found.append(f"LD_PRELOAD brings {preloaded[0]}: what is tuned here is glibc's allocator; say MXNET_CPU_MEM_POOL_TYPE=Unpooled")
-    found += [f"kernel {name} is {origin}" for name, origin in libraries.origins.items() if origin.startswith("off")]
+        lines.append(f"LD_PRELOAD brings {preloaded[0]}: what is tuned here is glibc's allocator; say MXNET_CPU_MEM_POOL_TYPE=Unpooled")
+    lines += [f"kernel {name} is {origin}" for name, origin in libraries.origins.items() if origin.startswith("off")]
     if platform.machine().lower() in ("x86_64", "amd64", "aarch64", "arm64") and not registry.can_run(registry.get("openvino"), torch.device("cpu")):
-        found.append("openvino cannot be imported, graphs run on torch alone: pip install openvino")
-    return found
+        lines.append("openvino cannot be imported, graphs run on torch alone: pip install openvino")
+    return lines
 
 
 def _version(package):
@@ -181,11 +181,11 @@ def _is_number(text):
     return True
 
 
-_PARTS = {"python": python, "pip": pip, "mxnet": mxnet, "os": system, "hardware": hardware, "kernels": compiled_kernels, "backends": graph_backends,
-          "network": network, "environment": variables}
+PARTS = {"python": python, "pip": pip, "mxnet": mxnet, "os": system, "hardware": hardware, "kernels": compiled_kernels, "backends": graph_backends,
+         "network": network, "environment": variables}
 
 
-def report(parts: Iterable[str] = tuple(name for name in _PARTS if name != "network"), timeout: float = 10) -> Iterator[str]:
+def report(parts: Iterable[str] = tuple(name for name in PARTS if name != "network"), timeout: float = 10) -> Iterator[str]:
     """Yield the lines of the report.
 
     Parameters
@@ -203,7 +203,7 @@ def report(parts: Iterable[str] = tuple(name for name in _PARTS if name != "netw
     """
     for name in parts:
         yield f"---------- {name} ----------"
-        facts = network(timeout) if name == "network" else _PARTS[name]()
+        facts = network(timeout) if name == "network" else PARTS[name]()
         width = max(map(len, facts))
         for label, fact in facts.items():
             yield f"{label:{width}} : {fact}"
@@ -214,7 +214,7 @@ def report(parts: Iterable[str] = tuple(name for name in _PARTS if name != "netw
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line: MXNet's options, and `kernels` and `backends`."""
     p = parser("diagnose")
-    for name in _PARTS:
+    for name in PARTS:
         p.add_argument(f"--{name}", type=int, choices=(0, 1), default=int(name != "network"), help=f"1: report about {name}; 0: leave it out")
     p.add_argument("--timeout", type=float, default=10, help="seconds to wait for each server")
     return p
@@ -224,7 +224,7 @@ def build_parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the program; return the exit status."""
     args = vars(build_parser().parse_args(argv))
-    for line in report([name for name in _PARTS if args[name]], args["timeout"]):
+    for line in report([name for name in PARTS if args[name]], args["timeout"]):
         print(line, flush=True)
     return 0
 

@@ -60,13 +60,13 @@ def _count(least):
 
 
 def _pairs(parser, flag, given):
-    found = {}
+    pairs = {}
     for text in given:
         name, colon, value = text.partition(":")
         if not name or not colon:
             parser.error(f"{flag} takes NAME:VALUE, received {text!r}")
-        found[name] = value
-    return found
+        pairs[name] = value
+    return pairs
 
 
 def hosts_of(path: str) -> list[str]:

@@ -46,13 +46,13 @@ def parse(lines: Iterable[str], metrics: Sequence[str] = ("accuracy",)) -> dict[
                  for word, short in (("training", "train"), ("validation", "val")) for metric in metrics]
     patterns += [("time", re.compile(rf"Epoch\[(\d{{1,9}})\] Time[^=]*={_NUMBER}")),
                  ("time", re.compile(rf"\[Epoch (\d{{1,9}})\] Finished in {_NUMBER}s"))]
-    found = {}
+    values_of_epoch = {}
     for line in lines:
         for name, pattern in patterns:
             match = pattern.search(line)
             if match:
-                found.setdefault(int(match[1]), {}).setdefault(name, []).append(float(match[2]))
-    return {epoch: {name: sum(values) / len(values) for name, values in found[epoch].items()} for epoch in sorted(found)}
+                values_of_epoch.setdefault(int(match[1]), {}).setdefault(name, []).append(float(match[2]))
+    return {epoch: {name: sum(values) / len(values) for name, values in values_of_epoch[epoch].items()} for epoch in sorted(values_of_epoch)}
 
 
 def table(epochs: Mapping[int, Mapping[str, float]], metrics: Sequence[str] = ("accuracy",), markdown: bool = True) -> str:

@@ -118,8 +118,8 @@ def _next(read, number, start):
             if len(after) == _HEAD and after[:4] != MAGIC and not _fits(read, end, after):
                 resumed = _resume(read, end)
                 notes.append(f"{resumed - end} bytes that are no record stand from offset {end} on; this one's length may be wrong, too")
-                whole = _complete(pieces) or not any(read(end, min(resumed - end, _BLOCK)))
-                return Item(number, start, resumed, b"".join(pieces) if whole else None, _parts(pieces), tuple(notes))
+                is_complete = _complete(pieces) or not any(read(end, min(resumed - end, _BLOCK)))
+                return Item(number, start, resumed, b"".join(pieces) if is_complete else None, _parts(pieces), tuple(notes))
             return Item(number, start, end, b"".join(pieces), _parts(pieces), tuple(notes))
         offset = end
 

@@ -74,7 +74,8 @@ def parse_input(text: str) -> tuple[str | None, TensorSpec]:
     return (model if colon else None), TensorSpec(own if colon else name, np.dtype(kind or "float32"), shape)
 
 
-def _device(text: str) -> Context:
+def parse_device(text: str) -> Context:
+    """Return the context that ``--device`` names."""
     kind, _, number = text.partition("(")
     if kind == "cpu":
         return cpu()
@@ -98,7 +99,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     logging.getLogger("mxnet.serve.access").setLevel(logging.WARNING if args.no_access_log else logging.INFO)
     limits = Limits(body=args.max_body, memory=args.max_memory, queue=args.queue, timeout=args.timeout, connections=args.connections)
     try:
-        settings = Settings(args.models, [parse_input(text) for text in args.input], _device(args.device), args.host, args.port, limits,
+        settings = Settings(args.models, [parse_input(text) for text in args.input], parse_device(args.device), args.host, args.port, limits,
                             Batching(args.latency_bound / 1e3, args.max_batch), args.allow_code, args.control, args.grace)
         return Server(settings, announce=lambda text: print(text, flush=True)).run()
     except MXNetError as error:

@@ -33,15 +33,15 @@ class Entry:
 
 def share_of(entries: dict[str, Entry], rank: int, count: int) -> dict[str, Entry]:
     """Return the pieces that a rank writes of arrays which all ranks have alike."""
-    found, load = {}, [0] * count
+    share, load = {}, [0] * count
     for name, entry in entries.items():
         nbytes = entry.size * entry.dtype.itemsize
         if nbytes >= _LARGE:
             begin, end = entry.size * rank // count, entry.size * (rank + 1) // count
-            found[name] = dataclasses.replace(entry, pieces=[(begin, entry.pieces[0][1][begin:end])])
+            share[name] = dataclasses.replace(entry, pieces=[(begin, entry.pieces[0][1][begin:end])])
             continue
         owner = load.index(min(load))
         load[owner] += nbytes
         if owner == rank:
-            found[name] = entry
-    return found
+            share[name] = entry
+    return share

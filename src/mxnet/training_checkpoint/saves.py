@@ -139,10 +139,10 @@ class Folder:
     def _stage(self, name: str, entry: Entry) -> Entry:
         pieces = []
         for begin, tensor in entry.pieces:
-            kept = self._staged.get((name, begin))
-            if kept is None or kept.shape != tensor.shape or kept.dtype != tensor.dtype:
-                kept = self._staged[name, begin] = torch.empty(tensor.shape, dtype=tensor.dtype)
-            pieces.append((begin, kept.copy_(tensor)))
+            copy = self._staged.get((name, begin))
+            if copy is None or copy.shape != tensor.shape or copy.dtype != tensor.dtype:
+                copy = self._staged[name, begin] = torch.empty(tensor.shape, dtype=tensor.dtype)
+            pieces.append((begin, copy.copy_(tensor)))
         return Entry(entry.shape, entry.dtype, pieces)
 
     def _write(self, number: int, tag: str, entries: dict[str, Entry], about: dict[str, str], job: dict[str, Any]) -> None:

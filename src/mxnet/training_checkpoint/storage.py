@@ -100,9 +100,9 @@ class _ShardWriter(StorageWriter):
         for item in plan.items:
             name, begin, shape = item.index.fqn, item.index.offset[0], self._shapes[item.index.fqn]  # type: ignore[index]  # set by the planner
             tensor = planner.resolve_data(item)
-            whole = len(tensor) == torch.Size(shape).numel()
-            key = name if whole else f"{name}@{begin}"
-            tensors.append((key, shape if whole else (len(tensor),), tensor))
+            complete = len(tensor) == torch.Size(shape).numel()
+            key = name if complete else f"{name}@{begin}"
+            tensors.append((key, shape if complete else (len(tensor),), tensor))
             entries[key] = {"name": name, "begin": begin, "shape": list(shape)}
             results.append(WriteResult(item.index, tensor.nbytes, None))
         self.size = shard_file.write(self._path, tensors, {**self._about, _ENTRIES: json.dumps(entries)})

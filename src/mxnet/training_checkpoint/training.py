@@ -134,10 +134,10 @@ class Training(abc.ABC):
 
     def resume(self, folder: Folder, data: Any) -> Resumed | None:
         """Continue from the newest checkpoint, see `Trainer.resume_training`."""
-        found = folder.newest()
-        if found is None:
+        newest = folder.newest()
+        if newest is None:
             return None
-        checkpoint, index = found
+        checkpoint, index = newest
         exact = index["ranks"] == folder.count
         folder.everywhere("resume_training: weights", lambda: self._load(checkpoint, folder.rank if exact else 0, folder.path))
         if exact:

@@ -3,9 +3,10 @@ import numpy as np
 import pytest
 
 import mxnet as mx
+from amp_state import state, switch_off
 from mxnet import autograd, gluon
 from mxnet.contrib import amp
-from mxnet.contrib.amp.amp import _State, convert_bucketing_module
+from mxnet.contrib.amp.amp import convert_bucketing_module
 
 LOW = ["float16", "bfloat16"]
 
@@ -13,9 +14,7 @@ LOW = ["float16", "bfloat16"]
 @pytest.fixture
 def on():
     yield amp.init
-    if _State.installation is not None:
-        _State.installation.undo()
-    _State.installation = None
+    switch_off()
 
 
 def linear():
@@ -110,8 +109,8 @@ def test_scale_of_several_losses(on):
 def test_each_trainer_has_its_own_scale(on):
     on()
     (_, first), (_, second) = linear(), linear()
-    assert first._amp_loss_scaler is _State.scaler
-    assert second._amp_loss_scaler is not _State.scaler
+    assert first._amp_loss_scaler is state.scaler
+    assert second._amp_loss_scaler is not state.scaler
 
 
 def test_second_init_does_nothing(on):
@@ -126,7 +125,7 @@ def test_init_errors():
         amp.init("float32")
     with pytest.raises(AttributeError, match="there is no operator called 'nothing'"):
         amp.init(fp32_ops=["nothing"])
-    assert _State.installation is None
+    assert state.installation is None
 
 
 def test_trainer_errors(on):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import mxnet as mx
+from amp_state import switch_off
 from mxnet.contrib.amp import amp
 
 ORIGINAL = mx.nd.NDArray.__add__, mx.nd.add, mx.nd.FullyConnected, mx.sym.FullyConnected
@@ -18,9 +19,7 @@ def on(request):
         amp.init(*args, **kwargs)
     with mx.name.NameManager():
         yield switch
-    if amp._State.installation is not None:
-        amp._State.installation.undo()
-    amp._State.installation = None
+    switch_off()
 
 
 def kind(array):
@@ -176,8 +175,7 @@ def test_loss_layers(on, caplog):
 def test_off_again(on):
     on()
     assert mx.nd.NDArray.__add__ is not ORIGINAL[0] and mx.nd.FullyConnected is not ORIGINAL[2]
-    amp._State.installation.undo()
-    amp._State.installation = None
+    switch_off()
     assert (mx.nd.NDArray.__add__, mx.nd.add, mx.nd.FullyConnected, mx.sym.FullyConnected) == ORIGINAL
     x = mx.nd.ones((2, 2))
     assert kind(mx.nd.FullyConnected(x, x, num_hidden=2, no_bias=True)) == "float32"

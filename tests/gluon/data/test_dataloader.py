@@ -160,13 +160,13 @@ def test_nothing_keeps_a_loader_alive(way):
 
 
 def test_an_interrupt_while_a_loader_ends_comes_afterwards(monkeypatch):
-    end = data_workers._Worker.end
+    end = data_workers.Worker.end
 
     def slow(worker):
         interrupt()
         end(worker)
 
-    monkeypatch.setattr(data_workers._Worker, "end", slow)
+    monkeypatch.setattr(data_workers.Worker, "end", slow)
     loader = DataLoader(Numbers(), 2, num_workers=2)
     next(iter(loader))
     with interrupted():

@@ -77,7 +77,7 @@ def test_array_dataset():
 
 
 def test_array_dataset_refuses():
-    with pytest.raises(AssertionError, match="Needs at least 1 arrays"):
+    with pytest.raises(AssertionError, match="Needs at least 1 arrays, received none"):
         ArrayDataset()
     with pytest.raises(AssertionError, match="received 1 items in the first and 2 in array 1"):
         ArrayDataset([1], [1, 2])

@@ -109,16 +109,16 @@ def test_an_interrupt_in_the_hook_of_a_fork_comes_afterwards():
 
 
 def test_an_interrupt_does_not_cut_messages(monkeypatch):
-    read, flush = data_workers._Incoming.read, data_workers._Worker.flush
+    read, flush = data_workers.Incoming.read, data_workers.Worker.flush
     pool = data_workers.WorkerPool(1)
     try:
         first = pool.apply_async(pow, (2, 10))
         with monkeypatch.context() as patch, interrupted():
-            patch.setattr(data_workers._Incoming, "read", lambda self: [read(self), interrupt()][0])
+            patch.setattr(data_workers.Incoming, "read", lambda self: [read(self), interrupt()][0])
             first.get(10)
         assert first.get(10) == 1024
         with monkeypatch.context() as patch, interrupted():
-            patch.setattr(data_workers._Worker, "flush", lambda self: [flush(self), interrupt()][0])
+            patch.setattr(data_workers.Worker, "flush", lambda self: [flush(self), interrupt()][0])
             pool.apply_async(pow, (2, 11))
         assert pool.apply_async(pow, (2, 12)).get(10) == 4096
     finally:
@@ -126,7 +126,7 @@ def test_an_interrupt_does_not_cut_messages(monkeypatch):
 
 
 def test_a_worker_that_does_not_listen_keeps_nobody_waiting(monkeypatch):
-    monkeypatch.setattr(data_workers, "_PATIENCE", 0.1)
+    monkeypatch.setattr(data_workers, "PATIENCE", 0.1)
     pool = data_workers.WorkerPool(1)
     process = pool._workers[0].process
     os.kill(process.pid, signal.SIGSTOP)
@@ -238,7 +238,7 @@ def test_a_pool_runs_functions_in_its_processes():
 
 def test_messages_arrive_whole():
     ours, theirs = socket.socketpair()
-    incoming = data_workers._Incoming(theirs)
+    incoming = data_workers.Incoming(theirs)
     with ours, theirs, open(os.devnull, "rb") as file:
         data_workers._send(ours, 7, b"x" * 1000, [file.fileno()] * 250)
         data_workers._send(ours, 8, b"", [])
@@ -250,7 +250,7 @@ def test_messages_arrive_whole():
             os.close(fd)
         theirs.setblocking(False)
         assert incoming.read() == []
-        whole = data_workers._HEADER.pack(9, 3, 0) + b"abc"
+        whole = data_workers.HEADER.pack(9, 3, 0) + b"abc"
         for byte in whole[:-1]:
             ours.send(bytes([byte]))
             assert incoming.read() == []

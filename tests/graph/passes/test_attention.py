@@ -4,6 +4,7 @@ import pytest
 import torch
 
 import mxnet as mx
+from kernel_limits import used_from
 from mxnet import nd
 from mxnet.contrib import amp
 from mxnet.graph import GraphRunner
@@ -18,8 +19,8 @@ SHAPES = {"qkv": (12, 2, 2 * 3 * 4), "q": (12, 2, 2 * 4), "kv": (9, 2, 2 * 2 * 4
 @pytest.fixture(autouse=True)
 def blocks_for_few_scores(monkeypatch):
     """Several blocks of heads and of rows, although the arrays are small."""
-    monkeypatch.setattr(attention, "_WORTHWHILE", 1)
-    monkeypatch.setattr(attention, "_BLOCK", 50)
+    used_from(monkeypatch, 1, attention)
+    monkeypatch.setattr(attention, "BLOCK", 50)
 
 
 def numbers(*shape, seed, dtype=torch.float64):
@@ -122,7 +123,7 @@ def same_thrice(b=None):
 @pytest.mark.parametrize("pattern", PATTERNS)
 @pytest.mark.parametrize("block", [50, 250, 1 << 18])
 def test_patterns_become_one_operator(pattern, block, monkeypatch):
-    monkeypatch.setattr(attention, "_BLOCK", block)
+    monkeypatch.setattr(attention, "BLOCK", block)
     make, special = PATTERNS[pattern]
     symbol = make()
     compare(symbol, inputs_of(symbol, **special))
@@ -214,7 +215,7 @@ def test_at_run_time_the_operators_take_over(reason, monkeypatch):
     if reason == "gradient of the mask":
         mask = numbers(1, 12, 9, seed=8).requires_grad_()
     elif reason == "few scores":
-        monkeypatch.setattr(attention, "_WORTHWHILE", 4 * 12 * 9 + 1)
+        used_from(monkeypatch, 4 * 12 * 9 + 1, attention)
     inputs = inputs_of(symbol, mask=mask)
     if reason == "mask with four axes":
         inputs = [t.detach().reshape(2, 2, *t.shape[1:]).requires_grad_(t.requires_grad) for t in inputs]

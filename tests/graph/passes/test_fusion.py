@@ -3,6 +3,7 @@ import pytest
 import torch
 
 import mxnet as mx
+from kernel_limits import tuned_from, used_from
 from mxnet import kernels, nd
 from mxnet.graph import lower
 from mxnet.graph.passes import fusion
@@ -16,7 +17,7 @@ from residual import lowered, trained
 def test_a_hybridized_block_trains_as_its_operators_do(kernel, monkeypatch):
     if kernel and kernels.load("nn/batch_norm") is None:
         pytest.skip("no C++ compiler")
-    monkeypatch.setattr(fused, "_WORTHWHILE", 0 if kernel else 1 << 40)
+    used_from(monkeypatch, 0 if kernel else 1 << 40, fused)
     expected, _ = trained(False)
     found, net = trained(True)
     report = net._cached_op.handle.reports[True, torch.device("cpu")]
@@ -128,8 +129,8 @@ def two_convolutions(monkeypatch, **flags):
     """Training steps of a network with a convolution that may take fewer multiplications, and one that may not; what explains it."""
     if kernels.load("conv/winograd") is None or kernels.load("conv/convolution") is None:
         pytest.skip("no C++ compiler")
-    for name, value in (("_WORTHWHILE", 0), ("_TUNED", 0), ("_found", {})):
-        monkeypatch.setattr(convolution, name, value)
+    used_from(monkeypatch, 0, convolution)
+    tuned_from(monkeypatch, 0, convolution)
     monkeypatch.setattr(convolution.autotuner, "fastest", lambda key, runs: "Winograd F(4x4)" if "Winograd F(4x4)" in runs else "direct")
     net = mx.gluon.nn.HybridSequential()
     net.add(mx.gluon.nn.Conv2D(32, 1, in_channels=16), mx.gluon.nn.Conv2D(16, 3, padding=1, in_channels=32))

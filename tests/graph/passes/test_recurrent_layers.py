@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 
 import mxnet as mx
+from kernel_limits import used_from
 from mxnet import kernels, nd
 from mxnet.graph.passes import recurrent_layers
 from mxnet.graph.tuning import policy
@@ -16,7 +17,7 @@ pytestmark = pytest.mark.skipif(kernels.load("nn/recurrent") is None, reason="no
 def packings(monkeypatch):
     """How often a layer's weights were brought into order."""
     counts = []
-    monkeypatch.setattr(recurrent, "_WORTHWHILE", 0)
+    used_from(monkeypatch, 0, recurrent)
     original = recurrent.Ordered._get
 
     def get(self, key, make):

@@ -553,7 +553,7 @@ def convolutional():
 def races_with(backend, monkeypatch):
     """Small convolutions have a rival that takes so much of the holder's time, and a race begins at once."""
     def begin(takes):
-        monkeypatch.setattr(own, "_LARGE", 1)
+        monkeypatch.setattr(own, "LEAST_WORK", 1)
         for cost in ("_COMPILE", "_COMPILE_OPERATOR", "_CANDIDATE_OPERATOR"):
             monkeypatch.setattr(policy, cost, 0.0)
         monkeypatch.setattr(comparison.processor, "waited", lambda: 0.0)

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import mxnet as mx
+from kernel_limits import forget_choices, used_from
 from mxnet import kernels, nd
 from mxnet.gluon import nn
 from mxnet.graph import GraphRunner, register_backend
@@ -272,11 +273,10 @@ def holder(clock, monkeypatch):
         pytest.skip("no C++ compiler")
     backend = register_backend(Holder(clock))
     monkeypatch.setattr(policy, "candidate_backends", lambda device, all_backends=False: [backend])
-    monkeypatch.setattr(own, "_LARGE", 0)
+    monkeypatch.setattr(own, "LEAST_WORK", 0)
     monkeypatch.setattr(policy, "_COMPILE", 0.0)
-    for module in (prepacked_conv, convolution):
-        monkeypatch.setattr(module, "_WORTHWHILE", 0)
-    monkeypatch.setattr(prepacked_conv, "_found", {})
+    used_from(monkeypatch, 0, prepacked_conv, convolution)
+    forget_choices(monkeypatch, prepacked_conv)
     monkeypatch.setattr(prepacked_conv.autotuner, "fastest", lambda key, runs: "Winograd F(4x4)" if "Winograd F(4x4)" in runs else "direct")
     yield backend
     registry.BACKENDS.pop(backend.name, None)
@@ -353,7 +353,7 @@ def test_where_nothing_races(why, holder, monkeypatch):
     elif why == "variable":
         monkeypatch.setenv("MXNET_CONVOLUTION_ALGORITHM", "exact")
     elif why == "small":
-        monkeypatch.setattr(own, "_LARGE", 1 << 28)
+        monkeypatch.setattr(own, "LEAST_WORK", 1 << 28)
     elif why == "named":
         flags["backend"] = holder.name
     elif why == "draws":

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 import mxnet as mx
+from kernel_limits import forget_choices, tuned_from, used_from
 from mxnet import kernels
 from mxnet.kernels.conv import convolution as kernel
 from mxnet.kernels.runtime import contract, libraries
@@ -61,7 +62,7 @@ def compare(found, expected):
 @pytest.mark.parametrize("biased", [False, True])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_it_computes_what_torch_computes_in_double_precision(shape, biased, threads, monkeypatch):
-    monkeypatch.setattr(kernel, "_WORTHWHILE", 0)
+    used_from(monkeypatch, 0, kernel)
     monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
     size, filters, window, stride, pad, dilate = SHAPES[shape]
     arrays = numbers(*size, seed=0), numbers(filters, size[1], *window, seed=1), numbers(filters, seed=2) if biased else None
@@ -79,7 +80,7 @@ def test_it_computes_what_torch_computes_in_double_precision(shape, biased, thre
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_half_precision_is_rounded_once(shape, threads, single, monkeypatch):
-    monkeypatch.setattr(kernel, "_WORTHWHILE", 0)
+    used_from(monkeypatch, 0, kernel)
     monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
     size, filters, window, stride, pad, dilate = SHAPES[shape]
     x, w, b = (a.bfloat16() for a in (last(numbers(*size, seed=0)), last(numbers(filters, size[1], *window, seed=1)), numbers(filters, seed=2)))
@@ -99,8 +100,8 @@ def test_half_precision_is_rounded_once(shape, threads, single, monkeypatch):
 @pytest.mark.parametrize("biased", [False, True])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_onednn_computes_in_single_precision_where_it_wins_but_for_dilations(shape, biased, monkeypatch):
-    for name, value in (("_WORTHWHILE", 0), ("_TUNED", 0), ("_found", {})):
-        monkeypatch.setattr(kernel, name, value)
+    used_from(monkeypatch, 0, kernel)
+    tuned_from(monkeypatch, 0, kernel)
     monkeypatch.setattr(kernel.autotuner, "fastest",
                         lambda key, runs: [run() for run in runs.values()] and ("oneDNN" if "oneDNN" in runs else "direct"))
     size, filters, window, stride, pad, dilate = SHAPES[shape]
@@ -124,9 +125,8 @@ bfloat16 = pytest.mark.skipif(kernels.load("conv/convolution") is not None and n
 @pytest.mark.parametrize("name", ["direct", "float32 arithmetic", "oneDNN", "Winograd F(2x2)", "Winograd F(4x4)"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_whoever_wins_the_race_for_half_precision_rounds_once(shape, name, threads, monkeypatch):
-    monkeypatch.setattr(kernel, "_WORTHWHILE", 0)
-    monkeypatch.setattr(kernel, "_TUNED", 0)
-    monkeypatch.setattr(kernel, "_found", {})
+    used_from(monkeypatch, 0, kernel)
+    tuned_from(monkeypatch, 0, kernel)
     monkeypatch.setattr(kernel.autotuner, "fastest", lambda key, runs: [run() for run in runs.values()] and (name if name in runs else "direct"))
     monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
     if name == "oneDNN" and not kernel.matmul.prefers_onednn_layout(torch.bfloat16):
@@ -153,7 +153,7 @@ def test_whoever_wins_the_race_for_half_precision_rounds_once(shape, name, threa
 @bfloat16
 def test_convolutions_of_half_precision_race_once_for_a_shape_unless_they_are_small_or_exact(monkeypatch):
     held, onednn = [], [] if not kernel.matmul.prefers_onednn_layout(torch.bfloat16) else ["oneDNN"]
-    monkeypatch.setattr(kernel, "_found", {})
+    forget_choices(monkeypatch, kernel)
     monkeypatch.setattr(kernel.autotuner, "fastest", lambda key, runs: held.append((key, list(runs))) or "direct")
     monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
     weight = last(numbers(32, 32, 1, 1, seed=1))
@@ -180,7 +180,7 @@ def test_processors_without_wide_vectors_compute_the_same(monkeypatch, tmp_path)
     flags = [f for f in libraries.FLAGS if not f.startswith("-march")] + ["-mavx2", "-mfma"]
     monkeypatch.setattr(libraries, "FLAGS", flags)
     monkeypatch.setenv("MXNET_HOME", str(tmp_path))
-    monkeypatch.setattr(kernel, "_WORTHWHILE", 0)
+    used_from(monkeypatch, 0, kernel)
     clear()
     try:
         size, filters, window, stride, pad, dilate = SHAPES["3x3 stride 2"]
@@ -198,7 +198,7 @@ def clear():
 
 
 def test_gradients_can_be_differentiated_again(monkeypatch):
-    monkeypatch.setattr(kernel, "_WORTHWHILE", 0)
+    used_from(monkeypatch, 0, kernel)
     x, w = last(numbers(1, 16, 4, 4, seed=0)).requires_grad_(), last(numbers(16, 16, 3, 3, seed=1)).requires_grad_()
     found = []
     for out in (ConvolutionLayer(exact=True)(x, w, kernel=(3, 3), num_filter=16, pad=(1, 1), no_bias=True), torch.conv2d(x, w, None, 1, 1)):
@@ -208,7 +208,7 @@ def test_gradients_can_be_differentiated_again(monkeypatch):
 
 
 def test_frozen_weights_get_no_gradient(monkeypatch):
-    monkeypatch.setattr(kernel, "_WORTHWHILE", 0)
+    used_from(monkeypatch, 0, kernel)
     x, w = last(numbers(1, 16, 4, 4, seed=0)).requires_grad_(), last(numbers(16, 16, 3, 3, seed=1))
     ConvolutionLayer(exact=True)(x, w, kernel=(3, 3), num_filter=16, no_bias=True).sum().backward()
     assert w.grad is None and x.grad.abs().sum() > 0
@@ -231,7 +231,7 @@ def test_what_the_kernel_cannot_do_is_left_to_torch(change):
     else:
         w = last(numbers(32, 32, 12, 12, seed=1))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kernel, "_WORTHWHILE", 0)
+        used_from(patch, 0, kernel)
         patch.setattr(kernel._Convolution, "apply", lambda *_: pytest.fail("the kernel was called"))
         patch.setattr(get("Convolution"), "fn", lambda *_, **__: "torch's")
         assert ConvolutionLayer(exact=True)(x, w, kernel=w.shape[2:], num_filter=len(w)) == "torch's"
@@ -249,7 +249,7 @@ def test_errors_are_those_of_the_operator():
                          ids=["one", "eight", "one repeated", "integers"])
 def test_the_kernel_never_reads_a_bias_that_is_not_one_number_for_each_filter(bias, monkeypatch):
     """A one-element bias out of a file once let inference return memory of the heap."""
-    monkeypatch.setattr(kernel, "_WORTHWHILE", 0)
+    used_from(monkeypatch, 0, kernel)
     monkeypatch.setattr(kernel._Convolution, "apply", lambda *_: pytest.fail("the kernel was called"))
     data = torch.ones(1, 16, 4, 4).contiguous(memory_format=torch.channels_last)
     weight = torch.ones(16, 16, 1, 1).contiguous(memory_format=torch.channels_last)
@@ -272,7 +272,7 @@ TRANSPOSED = {
 @pytest.mark.parametrize("biased", [False, True])
 @pytest.mark.parametrize("name", TRANSPOSED)
 def test_a_transposed_convolution_computes_what_torch_computes_in_double_precision(name, biased, monkeypatch):
-    monkeypatch.setattr(kernel, "_WORTHWHILE", 0)
+    used_from(monkeypatch, 0, kernel)
     size, filters, window, stride, pad, adj, dilate = TRANSPOSED[name]
     arrays = numbers(*size, seed=0), numbers(size[1], filters, *window, seed=1), numbers(filters, seed=2) if biased else None
     outs = []

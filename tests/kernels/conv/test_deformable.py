@@ -1,6 +1,7 @@
 import pytest
 import torch
 
+from kernel_limits import used_from
 from mxnet import kernels
 from mxnet.kernels.conv import deformable
 from mxnet.ops import get
@@ -22,7 +23,7 @@ CASES = {
 @pytest.mark.parametrize("reach", [0.4, 6.0])  # a fraction of a pixel; and far out of the image
 @pytest.mark.parametrize("modulated", [False, True])
 def test_values_are_those_of_double_precision(name, reach, modulated, monkeypatch):
-    monkeypatch.setattr(deformable, "_WORTHWHILE", 0)
+    used_from(monkeypatch, 0, deformable)
     shape, filters, attributes = CASES[name]
     generator = torch.Generator().manual_seed(len(name))
     operator = get("_contrib_ModulatedDeformableConvolution" if modulated else "_contrib_DeformableConvolution")

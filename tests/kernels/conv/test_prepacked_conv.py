@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import mxnet as mx
+from kernel_limits import forget_choices, used_from
 from mxnet import kernels
 from mxnet.kernels.conv import convolution, prepacked_conv
 from mxnet.kernels.conv.prepacked_conv import PrepackedConv
@@ -26,9 +27,8 @@ def chooses(monkeypatch):
         pytest.skip("no C++ compiler")
 
     def choose(name):
-        monkeypatch.setattr(prepacked_conv, "_WORTHWHILE", 0)
-        monkeypatch.setattr(convolution, "_WORTHWHILE", 0)
-        monkeypatch.setattr(prepacked_conv, "_found", {})
+        used_from(monkeypatch, 0, prepacked_conv, convolution)
+        forget_choices(monkeypatch, prepacked_conv)
         monkeypatch.setattr(prepacked_conv.autotuner, "fastest", lambda key, runs: [run() for run in runs.values()]
                             and (name if name in runs else "direct"))
     return choose

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 import mxnet as mx
+from kernel_limits import tuned_from, used_from
 from mxnet import kernels
 from mxnet.kernels.conv import convolution, winograd
 from mxnet.kernels.runtime import contract, libraries
@@ -119,13 +120,11 @@ def test_gradients_of_weights_of_random_shapes(name, threads, monkeypatch):
 def chooses(monkeypatch):
     """Lets every race, of whatever size, be won by one."""
     def choose(name):
-        monkeypatch.setattr(convolution, "_TUNED", 0)
+        tuned_from(monkeypatch, 0, convolution)
         monkeypatch.setattr(convolution.autotuner, "fastest",
                             lambda key, runs: [run() for run in runs.values()] and (name if name in runs else "direct"))
-        convolution._found.clear()
-        monkeypatch.setattr(convolution, "_WORTHWHILE", 0)
-    yield choose
-    convolution._found.clear()
+        used_from(monkeypatch, 0, convolution)
+    return choose
 
 
 @pytest.mark.parametrize("name", ["direct", *winograd.FORMS])
@@ -165,7 +164,7 @@ def test_what_is_never_computed_so(change, chooses, monkeypatch):
     elif change == "4x4":
         weight, attributes["kernel"] = numbers(48, 32, 4, 4, seed=1), (4, 4)
     elif change == "small":
-        monkeypatch.setattr(convolution, "_TUNED", 1 << 40)
+        tuned_from(monkeypatch, 1 << 40, convolution)
     out = layer(data, weight, **attributes)
     assert layer.chosen == {"forward": "direct"}
     expected = torch.conv2d(data.double(), weight.double(), None, attributes.get("stride", 1), pad, attributes.get("dilate", 1))

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 import mxnet as mx
+from kernel_limits import used_from
 from mxnet import kernels
 from mxnet.kernels.elementwise import pointwise
 
@@ -14,7 +15,7 @@ INF, NAN = math.inf, math.nan
 
 @pytest.fixture(autouse=True)
 def kernels_for_all(monkeypatch):
-    monkeypatch.setattr(pointwise, "_WORTHWHILE", 0)
+    used_from(monkeypatch, 0, pointwise)
 
 
 def same(found, expected):
@@ -138,7 +139,7 @@ OPERATORS = {
 
 @pytest.fixture(params=[0, 1 << 62], ids=["kernel", "torch"])
 def either(request, monkeypatch):
-    monkeypatch.setattr(pointwise, "_WORTHWHILE", request.param)
+    used_from(monkeypatch, request.param, pointwise)
 
 
 @pytest.mark.parametrize("shape", [(-1,), (1, 1, 1, -1)], ids=["flat", "images"])

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import torch
 
+from kernel_limits import forget_choices, tuned_from, used_from
 from mxnet import MXNetError
 from mxnet.kernels.conv import convolution, prepacked_conv
 from mxnet.kernels.conv.prepacked_conv import PrepackedConv
@@ -40,8 +41,8 @@ def shapes(seed, count, most_strides, **most):
 
 def layer(monkeypatch, weight, bias, *steps, ceiling=ANY):
     """A layer that runs on tiles, whatever its size."""
-    for name, value in (("_WORTHWHILE", 0), ("_found", {})):
-        monkeypatch.setattr(prepacked_conv, name, value)
+    used_from(monkeypatch, 0, prepacked_conv)
+    forget_choices(monkeypatch, prepacked_conv)
     monkeypatch.setattr(amx, "_FEWEST", 1)
     monkeypatch.setattr(prepacked_conv.autotuner, "fastest", lambda key, runs: [run() for run in runs.values()] and amx.NAME)
     return PrepackedConv(weight, bias, *steps, 1, ceiling)
@@ -123,8 +124,8 @@ def trained_by(monkeypatch):
     """Lets one win every race of convolutions in training in which it takes part, with so many threads."""
     def choose(name, threads):
         monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
-        for setting, value in (("_WORTHWHILE", 0), ("_TUNED", 0), ("_found", {})):
-            monkeypatch.setattr(convolution, setting, value)
+        used_from(monkeypatch, 0, convolution)
+        tuned_from(monkeypatch, 0, convolution)
         monkeypatch.setattr(convolution.autotuner, "fastest", lambda key, runs: name if name in runs else "direct")
     return choose
 

@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 import torch
 
+from kernel_limits import used_from
 from mxnet import MXNetError, kernels
 from mxnet.kernels.gemm import conv_gemm
 from mxnet.kernels.runtime import contract
@@ -19,7 +20,7 @@ def numbers(*shape, seed=0):
 def test_the_three_products(sizes, turned, monkeypatch):
     calls, run = [], contract.Plan.__call__
     monkeypatch.setattr(conv_gemm, "_leaves", lambda: False)
-    monkeypatch.setattr(conv_gemm, "_WORTHWHILE", 0)
+    used_from(monkeypatch, 0, conv_gemm)
     monkeypatch.setattr(contract.Plan, "__call__", lambda *a: calls.append(1) or run(*a))
     count, units, width = sizes
     rows, weight, bias, dout = numbers(count, width), numbers(units, width, seed=1), numbers(units, seed=2), numbers(count, units, seed=3)

@@ -1,6 +1,7 @@
 import pytest
 import torch
 
+from kernel_limits import used_from
 from mxnet import kernels
 from mxnet.kernels.gemm import csr
 
@@ -11,7 +12,7 @@ MATRIX = torch.tensor([[2.0, 0, 0, 1], [0, 0, 0, 0], [0, 3, 0, 9]])
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    monkeypatch.setattr(csr, "_WORTHWHILE", 0)
+    used_from(monkeypatch, 0, csr)
 
 
 @pytest.mark.parametrize("width", [1, 3, 70_001])  # the last one is written past the caches
@@ -44,5 +45,5 @@ def test_what_has_no_kernel_is_left_to_torch(monkeypatch):
     assert csr.product(STARTS, COLUMNS, VALUES.double(), table.double()) is None
     assert csr.product(STARTS.int(), COLUMNS, VALUES, table) is None
     assert csr.transposed_product(STARTS, COLUMNS, VALUES, 4, table) is None  # rows do not fit
-    monkeypatch.setattr(csr, "_WORTHWHILE", 11)
+    used_from(monkeypatch, 11, csr)
     assert csr.product(STARTS, COLUMNS, VALUES, table) is None

@@ -2,6 +2,7 @@
 import pytest
 import torch
 
+from kernel_limits import used_from
 from mxnet import MXNetError, kernels
 from mxnet.kernels.gemm import prepacked_skinny
 from mxnet.kernels.runtime import contract, libraries
@@ -20,7 +21,7 @@ def layer(k, c, **options):
 @pytest.mark.parametrize("brief", [False, True], ids=["float32", "bfloat16"])
 @pytest.mark.parametrize("k, c", [(1, 1), (5, 3), (31, 64), (32, 7), (33, 130), (100, 17), (64, 256), (40, 300)])
 def test_it_multiplies_as_exactly_as_single_precision_does(k, c, brief, threads, monkeypatch):
-    monkeypatch.setattr(prepacked_skinny, "_WORTHWHILE", 0)
+    used_from(monkeypatch, 0, prepacked_skinny)
     monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
     dense, weight, bias = layer(k, c, brief=brief)
     if brief:
@@ -34,7 +35,7 @@ def test_it_multiplies_as_exactly_as_single_precision_does(k, c, brief, threads,
 @needs_compiler
 @pytest.mark.parametrize("brief", [False, True], ids=["float32", "bfloat16"])
 def test_processors_without_wide_vectors_take_turns_at_pieces_of_a_panel(brief, monkeypatch, tmp_path):
-    monkeypatch.setattr(prepacked_skinny, "_WORTHWHILE", 0)
+    used_from(monkeypatch, 0, prepacked_skinny)
     monkeypatch.setattr(libraries, "FLAGS", [f for f in libraries.FLAGS if not f.startswith("-march")] + ["-mavx2", "-mfma"])
     monkeypatch.setenv("MXNET_HOME", str(tmp_path))
     clear()
@@ -56,7 +57,7 @@ def clear():
 
 @needs_compiler
 def test_shapes_relu_and_no_bias(monkeypatch):
-    monkeypatch.setattr(prepacked_skinny, "_WORTHWHILE", 0)
+    used_from(monkeypatch, 0, prepacked_skinny)
     weight = torch.tensor([[1.0, 2, 3, 4], [-1, -1, -1, -1]])
     data = torch.arange(8.0).view(2, 2, 2)
     for brief in (False, True):
@@ -67,7 +68,7 @@ def test_shapes_relu_and_no_bias(monkeypatch):
 
 @needs_compiler
 def test_numbers_that_are_none_stay_in_their_row(monkeypatch):
-    monkeypatch.setattr(prepacked_skinny, "_WORTHWHILE", 0)
+    used_from(monkeypatch, 0, prepacked_skinny)
     dense, weight, _ = layer(40, 8, brief=True)
     data = torch.ones(3, 8)
     data[1, 3] = float("nan")
@@ -82,7 +83,7 @@ def test_small_weights_and_many_rows_are_left_to_others(monkeypatch):
     monkeypatch.setattr(prepacked_skinny._pack, "plan", None)
     dense, weight, bias = layer(4, 6)
     torch.testing.assert_close(dense(torch.ones(2, 6)), weight.sum(1).expand(2, 4) + bias)
-    monkeypatch.setattr(prepacked_skinny, "_WORTHWHILE", 0)
+    used_from(monkeypatch, 0, prepacked_skinny)
     torch.testing.assert_close(dense(torch.ones(13, 6)), weight.sum(1).expand(13, 4) + bias)
 
 

@@ -1,6 +1,7 @@
 import pytest
 import torch
 
+from kernel_limits import used_from
 from mxnet import kernels
 from mxnet.kernels.gemm import triangular_solve
 
@@ -9,7 +10,7 @@ pytestmark = pytest.mark.skipif(kernels.load("gemm/triangular_solve") is None, r
 
 @pytest.fixture(autouse=True)
 def small_ones_too(monkeypatch):
-    monkeypatch.setattr(triangular_solve, "_WORTHWHILE", 0)
+    used_from(monkeypatch, 0, triangular_solve)
     monkeypatch.setattr(triangular_solve, "_COLUMNS", 0)
 
 

@@ -1,6 +1,7 @@
 import pytest
 import torch
 
+from kernel_limits import used_from
 from mxnet import kernels
 from mxnet.kernels.image import color_jitter
 from mxnet.ops.image import color_jitter as operators
@@ -24,9 +25,9 @@ def image(shape, dtype):
 @pytest.mark.parametrize("shape", [(9, 31, 3), (1, 1, 3), (70, 5, 3), (12, 7, 1), (3, 64, 3)])
 def test_the_kernel_gives_what_torch_does(change, dtype, shape, monkeypatch):
     data = image(shape, dtype)
-    monkeypatch.setattr(color_jitter, "_WORTHWHILE", 0)
+    used_from(monkeypatch, 0, color_jitter)
     found = CHANGES[change](data)
-    monkeypatch.setattr(color_jitter, "_WORTHWHILE", 1 << 62)
+    used_from(monkeypatch, 1 << 62, color_jitter)
     expected = CHANGES[change](data)
     assert found.dtype is dtype and found.shape == data.shape
     # Sums of many pixels are more exact than torch's.
@@ -36,14 +37,14 @@ def test_the_kernel_gives_what_torch_does(change, dtype, shape, monkeypatch):
 @pytest.mark.parametrize("shifts", [(0.0, 2.5, -2.5), (300.0, -300.0, 255.0), (-256.0, 255.99, -0.0), (1 - 2 ** -24, -1 + 2 ** -24, 1e-30),
                                     (float("nan"), 1.0, 2.0), (float("inf"), float("-inf"), 0.5)])
 def test_bytes_of_every_value_are_shifted(shifts, monkeypatch):
-    monkeypatch.setattr(color_jitter, "_WORTHWHILE", 0)
+    used_from(monkeypatch, 0, color_jitter)
     data, more = torch.arange(256, dtype=torch.uint8).repeat_interleave(3).repeat(2)[:1533].view(7, 73, 3), torch.tensor(shifts)
     expected = (data.float() + more).nan_to_num(0, 1e9, -1e9).clamp(0, 255).to(torch.uint8)
     assert torch.equal(color_jitter.shift(data, 1.0, more), expected)
 
 
 def test_kernels_run_where_they_can(monkeypatch):
-    monkeypatch.setattr(color_jitter, "_WORTHWHILE", 0)
+    used_from(monkeypatch, 0, color_jitter)
     data = image((4, 5, 3), torch.uint8)
     assert color_jitter.rotate_hue(data, 0.3) is not None and color_jitter.mirror(data) is not None
     assert color_jitter.sums(data).tolist() == data.sum((0, 1)).tolist()

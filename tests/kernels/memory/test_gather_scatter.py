@@ -1,6 +1,7 @@
 import pytest
 import torch
 
+from kernel_limits import used_from
 from mxnet import kernels
 from mxnet.kernels.memory import gather_scatter
 
@@ -17,7 +18,7 @@ def results(function, *tensors):
 
 @pytest.fixture(params=[0, 1 << 62], ids=["kernel", "torch"])
 def either(request, monkeypatch):
-    monkeypatch.setattr(gather_scatter, "_WORTHWHILE", request.param)
+    used_from(monkeypatch, request.param, gather_scatter)
 
 
 def test_rows_of_one_index_add_up(either):
@@ -60,7 +61,7 @@ def test_what_lies_outside_counts_as_the_nearest(index, nearest, either):
 @needs_compiler
 @pytest.mark.parametrize("n, width", [(1, 1), (5, 40000), (3000, 7), (300, 301), (4200, 1024)])  # the last is written past the caches
 def test_numbers_return_to_their_places(n, width, monkeypatch):
-    monkeypatch.setattr(gather_scatter, "_WORTHWHILE", 0)
+    used_from(monkeypatch, 0, gather_scatter)
     data, index, values = torch.rand(n, width, requires_grad=True), torch.randint(width, (n,), dtype=torch.int32), torch.arange(1.0, n + 1)
     out = gather_scatter.picked(data, index)
     out.backward(values)
@@ -79,7 +80,7 @@ def test_the_gradient_of_a_picked_number_has_a_gradient(either):
 @pytest.mark.parametrize("first, lengths, expected", [(False, [1, 9, -1], [[1, 2, 0.5], [0.5, 5, 0.5], [0.5, 8, 0.5], [0.5, 11, 0.5]]),
                                                       (True, [2, 0, 3, 1], [[1, 2, .5], [.5, .5, .5], [7, 8, 9], [10, .5, .5]])])
 def test_sequences_end_at_their_length(first, lengths, expected, monkeypatch):
-    monkeypatch.setattr(gather_scatter, "_WORTHWHILE", 0)
+    used_from(monkeypatch, 0, gather_scatter)
     out, gradient = results(lambda d: gather_scatter.mask(d, torch.tensor(lengths), 0.5, first), DATA)
     assert out == expected
     assert gradient == [[0 if x == 0.5 else i * 3 + j + 1 for j, x in enumerate(row)] for i, row in enumerate(expected)]
@@ -142,7 +143,7 @@ def test_scattered_rows(either):
 
 @needs_compiler
 def test_marks_lie_inside(monkeypatch):
-    monkeypatch.setattr(gather_scatter, "_WORTHWHILE", 0)
+    used_from(monkeypatch, 0, gather_scatter)
     # Asked of MXNet 1.9.1.
     assert gather_scatter.marked(torch.tensor([1, -0.5, -1, 2.9, 3, float("nan")]), 3, 2.0, -1.0).tolist() == [
         [-1, 2, -1], [2, -1, -1], [-1, -1, -1], [-1, -1, 2], [-1, -1, -1], [-1, -1, -1]]
@@ -161,6 +162,6 @@ def test_sums_of_what_came_before(shape, axis, either):
 
 @needs_compiler
 def test_sums_are_added_up_in_double_precision(monkeypatch):
-    monkeypatch.setattr(gather_scatter, "_WORTHWHILE", 0)
+    used_from(monkeypatch, 0, gather_scatter)
     data = torch.tensor([1e8, 1, -1e8]).view(3, 1).expand(3, 8).contiguous()
     assert gather_scatter.summed(data, 0)[2].tolist() == [1.0] * 8

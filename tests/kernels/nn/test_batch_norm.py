@@ -3,6 +3,7 @@ import platform
 import pytest
 import torch
 
+from kernel_limits import used_from
 from mxnet import kernels
 from mxnet.kernels.nn import batch_norm as fused
 from mxnet.kernels.runtime import contract, libraries
@@ -26,7 +27,7 @@ def test_the_kernel_computes_what_torch_does(relu, residual, fix_gamma, dtype, t
         residual = False
     results = []
     for limit in (0, 1 << 40):
-        monkeypatch.setattr(fused, "_WORTHWHILE", limit)
+        used_from(monkeypatch, limit, fused)
         # Sizes that no vector and no block of rows divides, and a mean far from zero.
         x, extra = ((numbers(3, 19, 7, 9, seed=s) + 10 * (s == 0)).to(dtype).contiguous(memory_format=torch.channels_last).requires_grad_()
                     for s in (0, 1))
@@ -110,7 +111,7 @@ def test_without_a_compiler_torch_computes(monkeypatch, tmp_path):
     clear()
     try:
         assert kernels.load("nn/batch_norm") is None
-        monkeypatch.setattr(fused, "_WORTHWHILE", 0)
+        used_from(monkeypatch, 0, fused)
         x = numbers(2, 3, 4, 4, seed=0).contiguous(memory_format=torch.channels_last)
         out = batch_norm(x, torch.ones(3), torch.zeros(3), torch.zeros(3), torch.ones(3), training=True, relu=True)
         expected = torch.relu(get("BatchNorm").fn(x, torch.ones(3), torch.zeros(3), torch.zeros(3), torch.ones(3), training=True))
@@ -141,7 +142,7 @@ def test_a_kernel_is_compiled_once(monkeypatch, tmp_path):
                                    torch.ones(1).expand(19), torch.ones(38)[::2]], ids=lambda t: f"{t.dtype}-{t.shape[0]}-{t.stride()[0]}")
 def test_the_kernel_never_reads_what_is_not_one_number_for_each_channel(position, wrong, monkeypatch):
     """A network whose layers do not fit, or a file's one-element gamma, once read and wrote beside the arrays."""
-    monkeypatch.setattr(fused, "_WORTHWHILE", 0)
+    used_from(monkeypatch, 0, fused)
     monkeypatch.setattr(fused._Fused, "apply", lambda *_: pytest.fail("the kernel was called"))
     x = numbers(2, 19, 3, 3, seed=0).contiguous(memory_format=torch.channels_last)
     vectors = [torch.ones(19) for _ in range(4)]

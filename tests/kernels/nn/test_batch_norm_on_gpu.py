@@ -15,7 +15,7 @@ import types
 import pytest
 import torch
 
-from batch_norm_checks import TOLERANCES, faults, layer
+from batch_norm_checks import TOLERANCES, arranged, faults, layer
 from mxnet.kernels.nn import batch_norm_on_gpu as on_gpu
 
 needs_triton = pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="triton is not installed, which torch for CUDA brings")
@@ -31,7 +31,7 @@ CASES = [*((dtype, "odd", *flags) for dtype in TOLERANCES for flags in FLAGS),
 
 def constant_channel():
     """Results of a channel that is the same number everywhere, which no float of a sum shows exactly, beside one that is not."""
-    x = on_gpu._arranged(torch.randn(4, 2, 17, 19))
+    x = arranged(torch.randn(4, 2, 17, 19))
     x[:, 0] = 1234.567
     mean, var = torch.zeros(2), torch.ones(2)
     out = on_gpu.batch_norm(x, torch.ones(2), torch.full((2,), 0.25), mean, var, fix_gamma=False, eps=1e-5, momentum=0.0)
@@ -40,7 +40,7 @@ def constant_channel():
 
 def far_mean():
     """How far result and variance are from those of double precision, where the mean is 10,000 times the deviation."""
-    x = on_gpu._arranged(torch.randn(8, 3, 29, 31) + 1e4)
+    x = arranged(torch.randn(8, 3, 29, 31) + 1e4)
     mean, var = torch.zeros(3), torch.ones(3)
     out = on_gpu.batch_norm(x, torch.ones(3), torch.zeros(3), mean, var, eps=1e-5, momentum=0.0)
     wide = x.double()
@@ -51,7 +51,7 @@ def far_mean():
 
 def nan_and_infinity():
     """A number that is none stays in its channel, and ReLU lets it pass; so does a gradient that overflowed."""
-    x, dout = (on_gpu._arranged(torch.randn(2, 3, 4, 5)) for _ in range(2))
+    x, dout = (arranged(torch.randn(2, 3, 4, 5)) for _ in range(2))
     x[1, 1, 2, 3] = float("nan")
     dout[0, 2, 0, 0] = float("inf")
     x[0, 2, 0, 0] = 9  # where the ReLU is on
@@ -65,7 +65,7 @@ def nan_and_infinity():
 
 def only_what_is_needed():
     """Gradients that nobody asks for are not made; without any, nothing is kept."""
-    x, gamma, beta = on_gpu._arranged(torch.randn(2, 3, 4, 5)), torch.ones(3), torch.zeros(3).requires_grad_()
+    x, gamma, beta = arranged(torch.randn(2, 3, 4, 5)), torch.ones(3), torch.zeros(3).requires_grad_()
     out = on_gpu.batch_norm(x, gamma, beta, torch.zeros(3), torch.ones(3), fix_gamma=False)
     out.sum().backward()
     plain = on_gpu.batch_norm(x, gamma, beta.detach(), torch.zeros(3), torch.ones(3), fix_gamma=False)
@@ -74,9 +74,9 @@ def only_what_is_needed():
 
 def gradient_in_another_order():
     """Gradients that come with their channels first, or as one number, are put in order."""
-    x = on_gpu._arranged(torch.randn(2, 3, 4, 5)).requires_grad_()
+    x = arranged(torch.randn(2, 3, 4, 5)).requires_grad_()
     found = []
-    for arrange in (on_gpu._arranged, torch.Tensor.contiguous):
+    for arrange in (arranged, torch.Tensor.contiguous):
         x.grad = None
         out = on_gpu.batch_norm(x, torch.ones(3), torch.zeros(3), torch.zeros(3), torch.ones(3), relu=True)
         out.backward(arrange(torch.arange(120.0).view(2, 3, 4, 5)))
@@ -87,7 +87,7 @@ def gradient_in_another_order():
 def second_derivatives():
     """Gradients of gradients are torch's: as a penalty of gradients needs them."""
     found = []
-    x, added, dout = (on_gpu._arranged(torch.randn(4, 3, 4, 5)) for _ in range(3))
+    x, added, dout = (arranged(torch.randn(4, 3, 4, 5)) for _ in range(3))
     for residual in (False, True):
         penalties = []
         for dtype in (torch.float32, torch.float64):
@@ -176,7 +176,7 @@ def test_large_layers_give_every_multiprocessor_several_programs():
 
 
 def arguments(**changed):
-    given = {"data": on_gpu._arranged(torch.zeros(2, 64, 16, 16)), "gamma": torch.ones(64), "beta": torch.zeros(64), "moving_mean": torch.zeros(64),
+    given = {"data": arranged(torch.zeros(2, 64, 16, 16)), "gamma": torch.ones(64), "beta": torch.zeros(64), "moving_mean": torch.zeros(64),
              "moving_var": torch.ones(64)}
     return {**given, **changed}
 
@@ -198,6 +198,22 @@ def test_what_does_not_fit_is_left_to_torch(name, monkeypatch):
     assert on_gpu.batch_norm(**arguments(**WRONG[name])) is None
 
 
+def gpu_that_runs(forward, monkeypatch):
+    """A GPU with Triton where there is none: its forward kernel is a function, and nothing is known of it yet."""
+    monkeypatch.setattr(on_gpu, "_usable", {})
+    monkeypatch.setattr(on_gpu, "_compiling", {})
+    monkeypatch.setattr(on_gpu, "_kernels", lambda: "some")
+    monkeypatch.setattr(on_gpu, "_interpreted", lambda: False)
+    monkeypatch.setattr(on_gpu, "_forward", forward)
+    monkeypatch.setattr(on_gpu, "_backward", lambda *_: None)
+    monkeypatch.setattr(on_gpu, "_on", lambda device: torch.no_grad())
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (9, 0))
+    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
+    for name in ("zeros", "ones"):
+        monkeypatch.setattr(torch, name, lambda *sizes, make=getattr(torch, name), device=None, **options: make(*sizes, **options))
+    return torch.device("cuda", 0)
+
+
 def test_kernels_that_fail_are_tried_once_and_torch_computes(monkeypatch, caplog):
     tried = []
 
@@ -205,17 +221,7 @@ def test_kernels_that_fail_are_tried_once_and_torch_computes(monkeypatch, caplog
         tried.append(arguments)
         raise RuntimeError("Failed to find C compiler")
 
-    monkeypatch.setattr(on_gpu, "_usable", {})
-    monkeypatch.setattr(on_gpu, "_compiling", {})
-    monkeypatch.setattr(on_gpu, "_kernels", lambda: "some")
-    monkeypatch.setattr(on_gpu, "_interpreted", lambda: False)
-    monkeypatch.setattr(on_gpu, "_forward", forward)
-    monkeypatch.setattr(on_gpu, "_on", lambda device: torch.no_grad())
-    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (9, 0))
-    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
-    for name in ("zeros", "ones"):
-        monkeypatch.setattr(torch, name, lambda *sizes, make=getattr(torch, name), device=None, **options: make(*sizes, **options))
-    device = torch.device("cuda", 0)
+    device = gpu_that_runs(forward, monkeypatch)
     for _ in range(2):
         assert not on_gpu.available(device, torch.float16)
         on_gpu.wait()
@@ -279,18 +285,7 @@ def test_nobody_waits_for_the_compiler(monkeypatch):
         compiled.append(arguments)
         return arguments[0], arguments[3], arguments[3]
 
-    monkeypatch.setattr(on_gpu, "_usable", {})
-    monkeypatch.setattr(on_gpu, "_compiling", {})
-    monkeypatch.setattr(on_gpu, "_kernels", lambda: "some")
-    monkeypatch.setattr(on_gpu, "_interpreted", lambda: False)
-    monkeypatch.setattr(on_gpu, "_forward", forward)
-    monkeypatch.setattr(on_gpu, "_backward", lambda *_: None)
-    monkeypatch.setattr(on_gpu, "_on", lambda device: torch.no_grad())
-    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (9, 0))
-    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
-    for name in ("zeros", "ones"):
-        monkeypatch.setattr(torch, name, lambda *sizes, make=getattr(torch, name), device=None, **options: make(*sizes, **options))
-    device = torch.device("cuda", 0)
+    device = gpu_that_runs(forward, monkeypatch)
     assert not on_gpu.available(device, torch.float32) and not on_gpu.available(device, torch.float32) and on_gpu.compiling()
     ended.set()
     on_gpu.wait()

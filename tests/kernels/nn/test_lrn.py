@@ -1,6 +1,7 @@
 import pytest
 import torch
 
+from kernel_limits import used_from
 from mxnet import kernels
 from mxnet.kernels.nn import lrn
 from mxnet.ops.nn.normalization import _local_response
@@ -19,7 +20,7 @@ def responses(function, data):
 @pytest.mark.parametrize("shape", [(2, 7, 5, 9), (1, 3, 1, 1), (2, 16, 17, 31), (2, 1, 17, 19), (1, 5, 47, 47), (0, 3, 2, 2), (2, 3, 0, 2)])
 @pytest.mark.parametrize("reach, beta, knorm", [(2, 0.75, 2.0), (1, 0.5, 1.0), (0, 0.75, 1e-3), (4, 0.75, 1e35)])
 def test_the_kernel_is_as_good_as_torch_in_double_precision(shape, reach, beta, knorm, monkeypatch):
-    monkeypatch.setattr(lrn, "_WORTHWHILE", 0)
+    used_from(monkeypatch, 0, lrn)
     reach = min(reach, shape[1] - 1)
     data = torch.linspace(-2, 3, torch.Size(shape).numel(), dtype=torch.float64).view(shape)
     rule = (0.02, beta, knorm)
@@ -30,7 +31,7 @@ def test_the_kernel_is_as_good_as_torch_in_double_precision(shape, reach, beta, 
 
 @needs_compiler
 def test_numbers_without_an_inverse(monkeypatch):
-    monkeypatch.setattr(lrn, "_WORTHWHILE", 0)
+    used_from(monkeypatch, 0, lrn)
     data = torch.tensor([1e-30, float("inf"), float("nan"), 3.0]).view(1, 1, 1, 4)
     out = lrn.normalize(data, 0, 1.0, 0.75, 0.0, None).flatten()
     assert out[0] == float("inf") and out[1:3].isnan().all() and out[3] == pytest.approx(3 ** -0.5, rel=1e-6)
@@ -38,7 +39,7 @@ def test_numbers_without_an_inverse(monkeypatch):
 
 @needs_compiler
 def test_the_gradient_can_be_differentiated(monkeypatch):
-    monkeypatch.setattr(lrn, "_WORTHWHILE", 0)
+    used_from(monkeypatch, 0, lrn)
 
     def second(function):
         x = torch.linspace(-1, 1, 12).view(1, 3, 2, 2).requires_grad_()

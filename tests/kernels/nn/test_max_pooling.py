@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import torch
 
+from kernel_limits import used_from
 from mxnet import kernels
 from mxnet.kernels.nn import max_pooling
 
@@ -20,7 +21,7 @@ def pooled(function, data, *arguments):
                                                  ((5, 5), (4, 4), (2, 2))])
 @pytest.mark.parametrize("ceil", [True, False])
 def test_the_kernel_computes_what_torch_does(kernel, stride, pad, ceil, monkeypatch):
-    monkeypatch.setattr(max_pooling, "_WORTHWHILE", 0)
+    used_from(monkeypatch, 0, max_pooling)
     # Few different values, so that windows have ties.
     data = torch.from_numpy(np.random.RandomState(0).randint(0, 5, (2, 3, 13, 17)).astype("float32"))
     data[0, 0, 3, 4] = float("nan")
@@ -35,7 +36,7 @@ def test_the_kernel_computes_what_torch_does(kernel, stride, pad, ceil, monkeypa
 @pytest.mark.parametrize("width", [7, 8, 9, 15, 16, 17, 31, 33, 50])
 @pytest.mark.parametrize("kernel, stride, pad", [(2, 2, 0), (3, 2, 1), (3, 1, 1), (5, 2, 2), (3, 3, 0)])
 def test_rows_of_any_length_hold_whole_vectors_or_less(monkeypatch, width, kernel, stride, pad):
-    monkeypatch.setattr(max_pooling, "_WORTHWHILE", 0)
+    used_from(monkeypatch, 0, max_pooling)
     generator = torch.Generator().manual_seed(width)
     x = torch.randint(-3, 3, (2, 2, 9, width), generator=generator).float()  # with many equal numbers
     x[torch.rand(x.shape, generator=generator) < 0.05] = float("nan")
@@ -53,7 +54,7 @@ def test_rows_of_any_length_hold_whole_vectors_or_less(monkeypatch, width, kerne
 
 @needs_compiler
 def test_the_gradient_can_be_differentiated(monkeypatch):
-    monkeypatch.setattr(max_pooling, "_WORTHWHILE", 0)
+    used_from(monkeypatch, 0, max_pooling)
     x = torch.linspace(-1, 1, 64).reshape(1, 1, 8, 8).requires_grad_()
     g, = torch.autograd.grad((max_pooling.max_pool2d(x, (2, 2), (2, 2), (0, 0), False) ** 3).sum(), x, create_graph=True)
     second, = torch.autograd.grad(g.sum(), x)
@@ -63,7 +64,7 @@ def test_the_gradient_can_be_differentiated(monkeypatch):
 
 
 def test_without_a_compiler_torch_computes(monkeypatch, without_kernels):
-    monkeypatch.setattr(max_pooling, "_WORTHWHILE", 0)
+    used_from(monkeypatch, 0, max_pooling)
     x = torch.arange(16.0).reshape(1, 1, 4, 4)
     with without_kernels():
         assert max_pooling.max_pool2d(x, (2, 2), (2, 2), (0, 0), False).tolist() == [[[[5, 7], [13, 15]]]]

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 import mxnet as mx
+from kernel_limits import used_from
 from mxnet import kernels
 from mxnet.kernels.gemm import matmul
 from mxnet.kernels.nn import recurrent
@@ -57,7 +58,7 @@ def gradients(function, mode, data, states, cells, *more, heads=(0, 1, 2)):
 
 @pytest.fixture(params=[1, 3])
 def threads(request, monkeypatch):
-    monkeypatch.setattr(recurrent, "_WORTHWHILE", 0)
+    used_from(monkeypatch, 0, recurrent)
     monkeypatch.setattr(torch, "get_num_threads", lambda: request.param)
 
 
@@ -268,7 +269,7 @@ def test_a_gradient_of_a_gradient(mode, threads):
 @pytest.mark.parametrize("change", ["double precision", "size", "projection", "empty", "counts", "small"])
 def test_what_it_leaves_to_torch(change, monkeypatch):
     if change != "small":
-        monkeypatch.setattr(recurrent, "_WORTHWHILE", 0)
+        used_from(monkeypatch, 0, recurrent)
     data, states, cells = in_single(*arrays(3, 2, 8, 24 if change == "size" else 32))
     if change == "double precision":
         data = data.double()

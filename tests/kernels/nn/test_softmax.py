@@ -3,6 +3,7 @@ import math
 import pytest
 import torch
 
+from kernel_limits import used_from
 from mxnet import kernels
 from mxnet.kernels.nn import softmax
 
@@ -13,7 +14,7 @@ needs_compiler = pytest.mark.skipif(kernels.load("nn/softmax") is None, reason="
 @pytest.mark.parametrize("width", [1, 5, 15, 16, 17, 64, 100, 129, 1000])
 @pytest.mark.parametrize("name", ["softmax", "log_softmax"])
 def test_the_kernel_is_as_good_as_torch(name, width, monkeypatch):
-    monkeypatch.setattr(softmax, "_WORTHWHILE", 0)
+    used_from(monkeypatch, 0, softmax)
     function = getattr(softmax, name)
     data = (torch.linspace(-1, 1, 7 * width).view(7, width) * 37).sin() * 40
     wide = data.double().requires_grad_()
@@ -39,7 +40,7 @@ def test_what_is_larger_than_the_caches(name):
 
 @needs_compiler
 def test_numbers_without_a_softmax(monkeypatch):
-    monkeypatch.setattr(softmax, "_WORTHWHILE", 0)
+    used_from(monkeypatch, 0, softmax)
     inf, nan = math.inf, math.nan
     rows = torch.tensor([[1, inf, 0], [nan, 2, 1], [-inf, -inf, -inf], [-inf, 3, -inf], [0, -100, -200]])
     found = softmax.softmax(rows, -1)
@@ -51,7 +52,7 @@ def test_numbers_without_a_softmax(monkeypatch):
 @needs_compiler
 @pytest.mark.parametrize("name", ["softmax", "log_softmax"])
 def test_the_gradient_can_be_differentiated(name, monkeypatch):
-    monkeypatch.setattr(softmax, "_WORTHWHILE", 0)
+    used_from(monkeypatch, 0, softmax)
 
     def second(function):
         x = torch.linspace(-1, 1, 12).view(3, 4).requires_grad_()
@@ -63,6 +64,6 @@ def test_the_gradient_can_be_differentiated(name, monkeypatch):
 
 @pytest.mark.parametrize("shape, axis", [((3, 4), 0), ((2, 3, 4), 1), ((0, 4), 1), ((4, 0), 1), ((), 0)])
 def test_other_axes_and_no_numbers_are_left_to_torch(shape, axis, monkeypatch):
-    monkeypatch.setattr(softmax, "_WORTHWHILE", 0)
+    used_from(monkeypatch, 0, softmax)
     data = torch.ones(shape)
     assert torch.equal(softmax.softmax(data, axis), torch.softmax(data, axis))

@@ -8,6 +8,7 @@ from mxnet.kernels.random import generators
 from mxnet.kernels.runtime import contract
 from mxnet.kernels.runtime.contract import Contract
 
+OVERLAPS = nms._overlaps  # a kernel of two arrays
 needs_compiler = pytest.mark.skipif(kernels.load("nn/nms") is None, reason="no C++ compiler")
 
 
@@ -108,7 +109,7 @@ def test_a_wrong_declaration():
 @needs_compiler
 def test_a_kernel_called_with_what_it_cannot_take_is_an_error():
     with pytest.raises(MXNetError, match=r"kernel nn/nms.overlaps: `rhs` must be float32 \(m, 4\) for n=2, m=3, received float32 \(3, 5\)"):
-        nms._overlaps((torch.ones(2, 4), torch.ones(3, 5)))
+        OVERLAPS((torch.ones(2, 4), torch.ones(3, 5)))
     with pytest.raises(MXNetError, match=r"kernel nn/max_pooling.forward: 0 <= pad_h < kernel_h does not hold"):
         max_pooling._forward((torch.ones(1, 1, 9, 9),), (2, 2, 1, 1, 2, 0, False))
 
@@ -116,9 +117,9 @@ def test_a_kernel_called_with_what_it_cannot_take_is_an_error():
 @needs_compiler
 def test_a_sparse_tensor_is_not_taken_for_the_dense_one_that_came_before():
     dense = torch.ones(1).as_strided((0, 4), (0, 0))
-    assert nms._overlaps((dense, torch.ones(3, 4)))[0].shape == (0, 3)
+    assert OVERLAPS((dense, torch.ones(3, 4)))[0].shape == (0, 3)
     with pytest.raises(MXNetError, match="kernel nn/nms.overlaps: .*storage"):
-        nms._overlaps((torch.ones(0, 4).to_sparse(), torch.ones(3, 4)))
+        OVERLAPS((torch.ones(0, 4).to_sparse(), torch.ones(3, 4)))
 
 
 @needs_compiler
@@ -136,12 +137,12 @@ def test_no_count_is_gone_through_for_an_empty_result():
 
 @needs_compiler
 def test_results_are_made_as_declared():
-    out, = nms._overlaps((torch.ones(2, 4), torch.ones(3, 4)))
+    out, = OVERLAPS((torch.ones(2, 4), torch.ones(3, 4)))
     assert out.shape == (2, 3) and out.dtype is torch.float32
 
 
 def test_where_nothing_compiles_there_is_no_plan(without_kernels):
     with without_kernels():
-        assert nms._overlaps.plan((torch.ones(2, 4), torch.ones(3, 4))) is None
+        assert OVERLAPS.plan((torch.ones(2, 4), torch.ones(3, 4))) is None
         with pytest.raises(MXNetError, match="kernel nn/nms.overlaps: it cannot run on this machine"):
-            nms._overlaps((torch.ones(2, 4), torch.ones(3, 4)))
+            OVERLAPS((torch.ones(2, 4), torch.ones(3, 4)))

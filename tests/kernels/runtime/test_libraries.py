@@ -40,9 +40,9 @@ def fresh(monkeypatch, home):
 def home(tmp_path, monkeypatch):
     """A home of its own for this process, as if it had loaded no kernel yet."""
     fresh(monkeypatch, tmp_path)
-    processor._lines.cache_clear()
+    processor.cpuinfo_lines.cache_clear()
     yield tmp_path
-    processor._lines.cache_clear()
+    processor.cpuinfo_lines.cache_clear()
 
 
 @pytest.fixture(scope="module")
@@ -142,7 +142,7 @@ def test_a_disk_that_is_full_or_read_only(tmp_path, state, reason):
 
 def test_a_processor_that_is_not_known(home, monkeypatch, caplog):
     """What is compiled for it might not run on the next machine with this home."""
-    monkeypatch.setattr(processor, "_SOURCE", home / "nonexistent")
+    monkeypatch.setattr(processor, "CPUINFO", home / "nonexistent")
     assert libraries.open_library("image/nchw_to_nhwc") is not None
     assert libraries.origins == {"image/nchw_to_nhwc": f"compiled for this processor, in {libraries._private()}"}
     assert not (home / "kernels").exists()

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 import mxnet as mx
+from kernel_limits import used_from
 from mxnet import nd
 from mxnet.ndarray.sparse import RowSparseNDArray, rows
 
@@ -117,7 +118,7 @@ def test_a_product_does_not_depend_on_how_it_is_computed(per_row, monkeypatch):
     table = random.randint(-9, 9, (80, 64)).astype("float32")
     found = []
     for kernels_worth in (0, 1 << 62):
-        monkeypatch.setattr(rows.kernels, "_WORTHWHILE", kernels_worth)
+        used_from(monkeypatch, kernels_worth, rows.kernels)
         w = nd.sparse.row_sparse_array((table, list(range(80))), shape=(80, 64))
         w.attach_grad()
         with mx.autograd.record():

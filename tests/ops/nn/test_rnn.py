@@ -2,6 +2,7 @@
 import pytest
 import torch
 
+from kernel_limits import used_from
 from mxnet import MXNetError, kernels
 from mxnet.kernels.nn import recurrent
 from mxnet.ops import get, random_state
@@ -180,7 +181,7 @@ def test_projections_and_lengths_as_mxnet_computes_them(on_kernel, monkeypatch):
     steps, batch, width, size, projection = 4, 2, 3, 64, 32
     calls, run = [], recurrent.run
     monkeypatch.setattr(recurrent, "run", lambda *a: calls.append(1) or run(*a))
-    monkeypatch.setattr(recurrent, "_WORTHWHILE", 0 if on_kernel else 1 << 62)
+    used_from(monkeypatch, 0 if on_kernel else 1 << 62, recurrent)
     data = (torch.arange(24) % 5 - 2).reshape(steps, batch, width) * 0.5
 
     def packed(mode, factor, **more):

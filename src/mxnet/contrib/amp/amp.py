@@ -80,7 +80,7 @@ def init(target_dtype: str = "float16", target_precision_ops: Sequence[str] | No
     if _State.installation is not None:
         return
     low = _low_precision(target_dtype)
-    kept = list_lp16_use_fp32_params(low) or {}
+    float32_params = list_lp16_use_fp32_params(low) or {}
     rules = {}
 
     def add(given, default, make):
@@ -90,7 +90,7 @@ def init(target_dtype: str = "float16", target_precision_ops: Sequence[str] | No
                 raise AttributeError(f"amp.init: there is no operator called {name!r}")
             rules[name] = make(name, item)
 
-    add(target_precision_ops, list_lp16_ops(low), lambda name, _: Rule(low, low, kept.get(name, ())))
+    add(target_precision_ops, list_lp16_ops(low), lambda name, _: Rule(low, low, float32_params.get(name, ())))
     add(fp32_ops, list_fp32_ops(low), lambda name, _: Rule(low, "float32"))
     add(conditional_fp32_ops, list_conditional_fp32_ops(low), lambda name, item: Rule(low, "float32", condition=item[1:]))
     products, others = unlisted(low)

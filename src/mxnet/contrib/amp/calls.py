@@ -46,14 +46,14 @@ class Rule:
     ----------
     dtype : str, optional
         The type to cast to; without it, the widest among them.
-    kept : collection of str
+    uncast : collection of str
         Inputs that are not cast.
     condition : (str, list of str), optional
         An attribute, and its values with which the rule applies.
     """
 
-    def __init__(self, low: str, dtype: str | None = None, kept: Iterable[str] = (), condition: tuple[str, Sequence[str]] | None = None):
-        self.low, self.dtype, self.kept, self.condition = low, dtype, frozenset(kept), condition
+    def __init__(self, low: str, dtype: str | None = None, uncast: Iterable[str] = (), condition: tuple[str, Sequence[str]] | None = None):
+        self.low, self.dtype, self.uncast, self.condition = low, dtype, frozenset(uncast), condition
 
     def cast(self, arrays: list[Any]) -> list[Any]:
         """Return the arrays, cast; unchanged if one of them is sparse."""
@@ -78,7 +78,7 @@ class Rule:
 
 def array_function(function: Callable[..., Any], op: Any, rule: Rule) -> Callable[..., Any]:
     """Return a function of ``mx.nd`` that converts its inputs first."""
-    kept = rule.kept | set(op.mutates)
+    uncast = rule.uncast | set(op.mutates)
 
     @functools.wraps(function)
     def converting(*args, **kwargs):
@@ -86,9 +86,9 @@ def array_function(function: Callable[..., Any], op: Any, rule: Rule) -> Callabl
             return function(*args, **kwargs)
         args = _flat(op, args)
         places = [(args, i) for i, arg in enumerate(args)
-                  if isinstance(arg, NDArray) and not (i < len(op.inputs) and op.inputs[i] in kept)]
+                  if isinstance(arg, NDArray) and not (i < len(op.inputs) and op.inputs[i] in uncast)]
         # `out` receives the result whatever its type.
-        places += [(kwargs, key) for key, arg in kwargs.items() if isinstance(arg, NDArray) and key not in kept and key != "out"]
+        places += [(kwargs, key) for key, arg in kwargs.items() if isinstance(arg, NDArray) and key not in uncast and key != "out"]
         for (container, key), array in zip(places, rule.cast([container[key] for container, key in places])):
             container[key] = array
         return function(*args, **kwargs)
@@ -100,7 +100,7 @@ def symbol_function(function: Callable[..., Any], op: Any, rule: Rule) -> Callab
     """Return a function of ``mx.sym`` that puts casts before its inputs."""
     if rule.dtype is None:
         return _widening_symbol_function(function, op)
-    kept = rule.kept | set(op.mutates)
+    uncast = rule.uncast | set(op.mutates)
 
     @functools.wraps(function)
     def converting(*args, **kwargs):
@@ -109,7 +109,7 @@ def symbol_function(function: Callable[..., Any], op: Any, rule: Rule) -> Callab
         if rule.condition is None or node.attrs.get(rule.condition[0]) in rule.condition[1]:
             cast = symbol_functions.operator_function(amp_cast.name)
             # The node is new and unshared. Its auxiliary states must stay variables.
-            node.inputs = [entry if name in kept else cast(Symbol([entry]), dtype=rule.dtype)._outputs[0]
+            node.inputs = [entry if name in uncast else cast(Symbol([entry]), dtype=rule.dtype)._outputs[0]
                            for name, entry in zip(node.input_names(), node.inputs)]
         return result
 

@@ -59,8 +59,8 @@ class Conversion:
                 self._convert_to_widest(node, new)
             elif self._condition_holds(node):
                 self._note(node, new, [_FLOAT32] * node.num_outputs())
-                kept = node.op.mutated_indices
-                new.inputs = [self._plain(e) if i in kept and e not in self.known[_FLOAT32] else self._in_type(e, _FLOAT32)
+                mutated = node.op.mutated_indices
+                new.inputs = [self._plain(e) if i in mutated and e not in self.known[_FLOAT32] else self._in_type(e, _FLOAT32)
                               for i, e in enumerate(node.inputs)]
             else:
                 self._keep(node, new)
@@ -73,12 +73,12 @@ class Conversion:
 
     def _in_type(self, entry, dtype):
         """Return the entry with the values of an old entry in a type, adding a cast if there is none yet."""
-        found = self.known[dtype].get(entry)
-        if found is None:
+        converted = self.known[dtype].get(entry)
+        if converted is None:
             name = name_of(dtype)
             cast = Node(amp_cast, f"{entry[0].name}{_suffix(entry)}_amp_cast_{name}", {"dtype": name}, [self._plain(entry)])
-            found = self.known[dtype][entry] = cast, 0
-        return found
+            converted = self.known[dtype][entry] = cast, 0
+        return converted
 
     def _note(self, node, new, types):
         for i, dtype in enumerate(types):
@@ -101,8 +101,8 @@ class Conversion:
         for i, entry in enumerate(node.inputs):
             is_param = self.cast_params and entry[0].op is None
             # Some inputs stay float32 beside low-precision data, and inputs that the operator writes to must be variables.
-            kept = i in node.op.mutated_indices or in_types[i] not in (self.target, None)
-            if entry in self.known[self.target] or not (kept or is_param and entry[0].name not in self.data_names):
+            unchanged = i in node.op.mutated_indices or in_types[i] not in (self.target, None)
+            if entry in self.known[self.target] or not (unchanged or is_param and entry[0].name not in self.data_names):
                 new.inputs.append(self._in_type(entry, self.target))
                 continue
             new.inputs.append(self._plain(entry))

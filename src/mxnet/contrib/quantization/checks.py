@@ -110,13 +110,13 @@ def excluded(sym: Symbol, layers: Sequence[str], operators: Sequence[str]) -> li
         if name not in known:
             warnings.warn(f"quantization: '{name}' is to be excluded, but nothing in the network is called so; "
                           "sym.get_internals().list_outputs() tells what its layers are called", stacklevel=4)
-    found = []
+    names = []
     for name in operators:
         try:
-            found.append(get(name).name)
+            names.append(get(name).name)
         except UnknownOperatorError as error:
             warnings.warn(f"quantization: '{name}' is to be excluded: {error}", stacklevel=4)
-    return found
+    return names
 
 
 def _nodes(nodes: Iterable[Node]) -> Iterator[Node]:
@@ -128,12 +128,12 @@ def _nodes(nodes: Iterable[Node]) -> Iterator[Node]:
 
 def lost(qsym: Symbol) -> None:
     """Warn of calibrated layers whose negative values are lost, because of ``quantized_dtype='uint8'``."""
-    found = []
+    layers = []
     for node in qsym._nodes():
         if node.op in (quantize_v2, requantize) and not isinstance(node.inputs[0][0].op, Fused):  # fused ones have a type of their own
             parsed = node.op.with_defaults(node.parsed())
             if parsed["out_type"] == "uint8" and (parsed["min_calib_range"] or 0) < 0:
-                found.append(f"{node.name} (from {parsed['min_calib_range']:g})")
-    if found:
-        warnings.warn(f"quantization: uint8 holds nothing below zero, which is lost in {', '.join(found)}; quantized_dtype='auto' takes int8 there",
+                layers.append(f"{node.name} (from {parsed['min_calib_range']:g})")
+    if layers:
+        warnings.warn(f"quantization: uint8 holds nothing below zero, which is lost in {', '.join(layers)}; quantized_dtype='auto' takes int8 there",
                       stacklevel=4)

@@ -40,7 +40,7 @@ def _quantize_symbol(sym: Symbol, ctx: Context, excluded_symbols: list[str] | No
     checks.one_of("quantize_granularity", quantize_granularity, checks.GRANULARITIES)
     operators = checks.excluded(sym, excluded, operators)
     if checks.context(ctx).device_type == "gpu" and quantize_granularity == "channel-wise":
-        raise MXNetError("quantize_granularity `channel-wise` is for CPUs; on a GPU choose `tensor-wise`")
+        raise MXNetError(f"quantize_granularity `{quantize_granularity}` is for CPUs, received {ctx}; on a GPU choose `tensor-wise`")
     outputs, layers = passes.quantize(sym._outputs, offline_params or (), quantized_dtype, excluded, operators, quantize_mode == "smart",
                                       quantize_granularity == "channel-wise")
     made = Symbol(outputs)
@@ -52,20 +52,20 @@ def _quantize_symbol(sym: Symbol, ctx: Context, excluded_symbols: list[str] | No
 
 def _quantize_params(qsym: Symbol, params: Params, th_dict: Mapping[str, Any]) -> dict[str, NDArray]:
     """Return the parameters that a quantized graph takes: int8 ones with their ranges, and the others as they are."""
-    found: dict[str, NDArray] = {}
+    quantized: dict[str, NDArray] = {}
     for name in qsym.list_arguments():
         source = name[:-len(checks.SUFFIX)]
         if name in params:
-            found[name] = params[name]
+            quantized[name] = params[name]
         elif name.endswith(checks.SUFFIX) and source in params:
             ends = checks.trained(source, params[source])
             if ends[0] == ends[1] == 0:
                 ends = -1., 1.  # all zeros, which any range has
             low, high = (ndarray.array([end], ctx=params[source].context) for end in ends)
-            found[name], found[name + "_min"], found[name + "_max"] = ndarray.contrib.quantize(params[source], low, high, out_type="int8")
+            quantized[name], quantized[name + "_min"], quantized[name + "_max"] = ndarray.contrib.quantize(params[source], low, high, out_type="int8")
         elif name[-4:] in ("_min", "_max") and name[:-4] in th_dict:
-            found[name] = ndarray.array([th_dict[name[:-4]][name.endswith("_max")]])
-    return found
+            quantized[name] = ndarray.array([th_dict[name[:-4]][name.endswith("_max")]])
+    return quantized
 
 
 def _calibrate_quantized_sym(qsym: Symbol, th_dict: Mapping[str, Any] | None) -> Symbol:
@@ -102,7 +102,7 @@ def collect_statistics(mod: Module, data: DataIter, collector: Any, max_num_exam
                 break
     mod._exec_group.execs[0].set_monitor_callback(None)
     if not batches:
-        raise MXNetError("calibration: the data has no batch; reset the iterator, or give one that has")
+        raise MXNetError(f"calibration: at least one batch expected, received {batches}; reset the iterator, or give one that has some")
     if logger:
         logger.info("calibration: %d batches of %d examples", batches, data.batch_size)
     return batches * data.batch_size
@@ -176,7 +176,7 @@ def quantize_model(sym: Symbol, arg_params: Params, aux_params: Params, data_nam
     if calib_mode is not None and calib_mode != "none":
         collector = _collector(calib_mode, quantized_dtype, layers, None, logger)
         if calib_data is None:
-            raise ValueError(f"`calib_data` must be given when calib_mode={calib_mode}")
+            raise ValueError(f"`calib_data` must be given when calib_mode={calib_mode}, received None")
         if not isinstance(calib_data, DataIter):
             raise ValueError(f"calib_mode={calib_mode} takes a DataIter as `calib_data`, received {type(calib_data).__name__}")
         mod = Module(symbol=sym, data_names=data_names, label_names=label_names, context=ctx)
@@ -277,7 +277,8 @@ def calib_graph(qsym: Symbol, arg_params: Params, aux_params: Params, collector:
     checks.model(qsym, arg_params)
     checks.one_of("quantized_dtype", quantized_dtype, checks.DTYPES)
     if calib_mode is None or calib_mode == "none":
-        raise ValueError("calib_graph needs calib_mode `naive`, `entropy` or `customize`; with `none` quantize_graph has done all there is to do")
+        raise ValueError(f"calib_graph needs calib_mode `naive`, `entropy` or `customize`, received {calib_mode}: quantize_graph has done all "
+                         "there is to do")
     ranges = ranges_of(collector, calib_mode, quantized_dtype, chosen_logger(logger))
     qsym = _calibrate_quantized_sym(qsym, ranges)
     return qsym, _quantize_params(qsym, arg_params, ranges), aux_params

@@ -31,7 +31,7 @@ class _Batches(DataIter):
         except TypeError as error:
             raise TypeError(f"`calib_data` is not a valid iterator: {error}") from None
         except StopIteration:
-            raise MXNetError("calibration: the data has no batch") from None
+            raise MXNetError("calibration: at least one batch expected, received none") from None
         arrays = self._arrays(first)
         if not arrays or not all(hasattr(a, "shape") for a in arrays):
             raise MXNetError(f"calibration: a batch of the data is an array, or a list of arrays, received {shortened(first)}")
@@ -112,7 +112,7 @@ def quantize_net_v2(network: HybridBlock, quantized_dtype: str = "auto", quantiz
     batches = calib_data if isinstance(calib_data, DataIter) or calib_data is None else _Batches(calib_data)
     shapes = list(data_shapes or (batches.provide_data if batches is not None else ()))
     if not shapes:
-        raise ValueError("`data_shapes` must be given where there is no `calib_data`")
+        raise ValueError(f"`data_shapes` must be given where there is no `calib_data`, received {data_shapes}")
     shapes = _called(network, shapes)
     if isinstance(batches, _Batches):
         batches.count, batches.provide_data = len(shapes), batches.provide_data[:len(shapes)]
@@ -125,10 +125,10 @@ def quantize_net_v2(network: HybridBlock, quantized_dtype: str = "auto", quantiz
     needed = set(sym.list_inputs()) - set(names)
     params = {name: parameter._reduce() for name, parameter in network._by_name().items() if name in needed}
     args, aux = ({n: a for n, a in params.items() if (n in aux_names) is wanted} for wanted in (False, True))
-    found = {text: [n.name for n in sym._nodes() if text in n.name] for text in parts}
-    for text in (text for text, named in found.items() if not named):
+    matches = {text: [n.name for n in sym._nodes() if text in n.name] for text in parts}
+    for text in (text for text, named in matches.items() if not named):
         warnings.warn(f"quantization: layers with '{text}' in their names are to be excluded, but the network has none", stacklevel=2)
-    excluded = [*layers, *(name for named in found.values() for name in named)]
+    excluded = [*layers, *(name for named in matches.values() for name in named)]
     if logger and excluded:
         logger.info("quantization: excluded are %s", ", ".join(excluded))
     fused = ctx.device_type == "cpu"
@@ -138,7 +138,7 @@ def quantize_net_v2(network: HybridBlock, quantized_dtype: str = "auto", quantiz
                                                quantize_mode, quantize_granularity, LayerOutputCollector, logger)
     if collector is not None and any(is_quantized(n) for n in qsym._nodes()):
         if batches is None:
-            raise ValueError(f"`calib_data` must be given when calib_mode={calib_mode}")
+            raise ValueError(f"`calib_data` must be given when calib_mode={calib_mode}, received None")
         mod = Module(symbol=sym, context=ctx, data_names=names, label_names=None)
         mod.bind(for_training=False, data_shapes=[DataDesc(n, d.shape) for n, d in zip(names, shapes)])
         mod.set_params(args, aux, force_init=True)
@@ -151,9 +151,9 @@ def quantize_net_v2(network: HybridBlock, quantized_dtype: str = "auto", quantiz
     made = SymbolBlock(qsym, [_symbol.var(name) for name in names])
     arrays = {**{f"arg:{n}": a for n, a in qargs.items()}, **{f"aux:{n}": a for n, a in aux.items()}}
     for name, parameter in made._by_name().items():
-        found = arrays.get(f"arg:{name}", arrays.get(f"aux:{name}"))
-        if found is not None and parameter.dtype != found.dtype:
-            parameter.cast(found.dtype)
+        matches = arrays.get(f"arg:{name}", arrays.get(f"aux:{name}"))
+        if matches is not None and parameter.dtype != matches.dtype:
+            parameter.cast(matches.dtype)
     made._by_name().load_dict(arrays, ctx=ctx)
     return made
 

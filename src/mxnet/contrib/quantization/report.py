@@ -109,15 +109,15 @@ def compare(original: Model, quantized: Model, data: Any) -> Report:
     second, quantized_arrays = _graph(quantized, data)
     if not any(n.name.startswith(PREFIX) for n in second._nodes()):
         raise MXNetError("compare: the second network is not quantized; give what quantize_net_v2 or quantize_model returned")
-    found = _pairs(first, second) or _pairs(first.get_backend_symbol("MKLDNN_QUANTIZE"), second)
+    pairs = _pairs(first, second) or _pairs(first.get_backend_symbol("MKLDNN_QUANTIZE"), second)
     fused = _pairs(first.get_backend_symbol("MKLDNN_QUANTIZE"), second)
-    found = fused if len(fused) > len(found) else found
-    if not found:
+    pairs = fused if len(fused) > len(pairs) else pairs
+    if not pairs:
         raise MXNetError("compare: the networks have no layer in common, by name; the second must have been made from the first")
-    ours = _run(Symbol([(a, 0) for a, _ in found]), arrays)
-    entries = [(b, i) for _, b in found for i in range(min(b.num_outputs(), 3) if _ranged(b) else 1)]
+    ours = _run(Symbol([(a, 0) for a, _ in pairs]), arrays)
+    entries = [(b, i) for _, b in pairs for i in range(min(b.num_outputs(), 3) if _ranged(b) else 1)]
     theirs = iter(_run(Symbol(entries), quantized_arrays))
-    return Report(_compared(a, real, [next(theirs) for _ in range(3 if _ranged(b) else 1)]) for (a, b), real in zip(found, ours))
+    return Report(_compared(a, real, [next(theirs) for _ in range(3 if _ranged(b) else 1)]) for (a, b), real in zip(pairs, ours))
 
 
 def _ranged(node: Node) -> bool:
@@ -143,13 +143,13 @@ def _graph(model: Model, data: Any) -> tuple[Symbol, dict[str, NDArray]]:
 def _pairs(first: Symbol, second: Symbol) -> list[tuple[Node, Node]]:
     """Return the nodes on real numbers, and those that return the same in the other graph."""
     by_name = {n.name: n for n in second._nodes() if n.op is not None}
-    found = []
+    pairs = []
     for node in first._nodes():
         if node.op is not None:
             other = next((by_name[n] for n in (f"requantize_{node.name}", PREFIX + node.name, node.name) if n in by_name), None)
             if other is not None:
-                found.append((node, other))
-    return found
+                pairs.append((node, other))
+    return pairs
 
 
 def _run(net: Symbol, arrays: Mapping[str, NDArray]) -> list[NDArray]:
@@ -162,16 +162,16 @@ def _run(net: Symbol, arrays: Mapping[str, NDArray]) -> list[NDArray]:
     return net.bind(cpu(), {n: arrays[n] for n in names}, grad_req="null", aux_states={n: arrays[n] for n in aux}).forward()
 
 
-def _compared(node: Node, real: NDArray, found: list[NDArray]) -> Layer:
+def _compared(node: Node, real: NDArray, computed: list[NDArray]) -> Layer:
     values = real.asnumpy().astype(np.float64)
     own = clipped = None
-    if len(found) == 1:
-        result = found[0].asnumpy()
+    if len(computed) == 1:
+        result = computed[0].asnumpy()
     else:
-        low, high = (end.asscalar() for end in found[1:])
-        kind = found[0].dtype.__name__
-        result = ndarray.contrib.dequantize(*found).asnumpy() if kind in ("int8", "uint8") else \
-            found[0].asnumpy() * (max(abs(low), abs(high)) / 2. ** 31)
+        low, high = (end.asscalar() for end in computed[1:])
+        kind = computed[0].dtype.__name__
+        result = ndarray.contrib.dequantize(*computed).asnumpy() if kind in ("int8", "uint8") else \
+            computed[0].asnumpy() * (max(abs(low), abs(high)) / 2. ** 31)
         if kind in ("int8", "uint8"):
             rounded = ndarray.contrib.dequantize(*ndarray.contrib.quantize_v2(real, out_type=kind, min_calib_range=low, max_calib_range=high))
             own = _distance(rounded.asnumpy(), values)
@@ -187,6 +187,6 @@ def _names(node: Node) -> Iterator[str]:
         yield from (n.name for n in topological(graph) if n.op is not None)
 
 
-def _distance(found: np.ndarray, expected: np.ndarray) -> float:
+def _distance(computed: np.ndarray, expected: np.ndarray) -> float:
     size = np.linalg.norm(expected)
-    return float(np.linalg.norm(found - expected) / (size or 1.0))
+    return float(np.linalg.norm(computed - expected) / (size or 1.0))

@@ -421,7 +421,9 @@ def _make_batch_sampler(dataset: Any, batch_size: int | None, shuffle, sampler: 
     """Return the sampler of batches that `DataLoader`'s arguments describe."""
     if batch_sampler is not None:
         if batch_size is not None or shuffle or sampler is not None or last_batch is not None:
-            raise ValueError("DataLoader: batch_sampler makes whole batches; leave out batch_size, shuffle, sampler and last_batch")
+            raise ValueError("DataLoader: batch_sampler makes whole batches; leave out batch_size, shuffle, sampler and last_batch, received "
+                             f"{batch_size}, "
+                             f"{shuffle}, {sampler} and {last_batch}")
         return batch_sampler
     if batch_size is None:
         raise ValueError("DataLoader: batch_size or batch_sampler expected, received neither")

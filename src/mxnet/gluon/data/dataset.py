@@ -157,7 +157,7 @@ class ArrayDataset(Dataset):
 
     def __init__(self, *args: Any) -> None:
         if not args:
-            raise UsageError("Needs at least 1 arrays")
+            raise UsageError("Needs at least 1 arrays, received none")
         self._length = len(args[0])
         for i, data in enumerate(args):
             if len(data) != self._length:

@@ -119,5 +119,5 @@ class BatchSampler(Sampler):
                 self._prev = batch
 
     def __len__(self) -> int:
-        whole, rest = divmod(len(self._sampler) + len(self._prev), self._batch_size)
-        return whole + (1 if rest and self._last_batch == "keep" else 0)
+        batches, rest = divmod(len(self._sampler) + len(self._prev), self._batch_size)
+        return batches + (1 if rest and self._last_batch == "keep" else 0)

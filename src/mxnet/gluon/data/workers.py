@@ -31,10 +31,10 @@ from ...base import MXNetError
 from ...ops import random_state
 from . import shared_memory
 
-_HEADER = struct.Struct("<QQI")  # number of the task, bytes and descriptors of the message
+HEADER = struct.Struct("<QQI")  # number of the task, bytes and descriptors of the message
 _DESCRIPTORS_AT_ONCE = 200  # the system takes at most 253
 _PIECE = 1 << 14  # bytes that are read at once
-_PATIENCE = 5  # seconds for a worker to end before it is killed
+PATIENCE = 5  # seconds for a worker to end before it is killed
 _sockets: set[socket.socket] = set()  # our ends of those to all workers
 
 
@@ -54,12 +54,12 @@ class RemoteTraceback(Exception):
 
 
 def _send(sock: socket.socket, task: int, message: bytes, descriptors: list[int]) -> None:
-    sock.sendall(_HEADER.pack(task, len(message), len(descriptors)) + message)
+    sock.sendall(HEADER.pack(task, len(message), len(descriptors)) + message)
     for i in range(0, len(descriptors), _DESCRIPTORS_AT_ONCE):
         socket.send_fds(sock, [b"d"], descriptors[i:i + _DESCRIPTORS_AT_ONCE])
 
 
-class _Incoming:
+class Incoming:
     """A reader that reassembles messages from the pieces that a socket delivers."""
 
     def __init__(self, sock: socket.socket) -> None:
@@ -84,14 +84,14 @@ class _Incoming:
         if flags & socket.MSG_CTRUNC:
             raise OSError(errno.EMFILE, "this process has no file descriptors left; raise the limit (ulimit -n) or keep fewer open files")
         messages = []
-        while len(self._content) >= _HEADER.size:
-            task, length, count = _HEADER.unpack_from(self._content)
-            end = _HEADER.size + length
-            whole = end + -(-count // _DESCRIPTORS_AT_ONCE)  # a byte comes with each lot of descriptors
-            if len(self._content) < whole:
+        while len(self._content) >= HEADER.size:
+            task, length, count = HEADER.unpack_from(self._content)
+            end = HEADER.size + length
+            complete_end = end + -(-count // _DESCRIPTORS_AT_ONCE)  # a byte comes with each lot of descriptors
+            if len(self._content) < complete_end:
                 break
-            messages.append((task, bytes(self._content[_HEADER.size:end]), [self._descriptors.popleft() for _ in range(count)]))
-            del self._content[:whole]
+            messages.append((task, bytes(self._content[HEADER.size:end]), [self._descriptors.popleft() for _ in range(count)]))
+            del self._content[:complete_end]
         return messages
 
     def close(self) -> None:
@@ -151,7 +151,7 @@ def _serve(sock: Any, inherited: Any, entropy: Any, initializer) -> None:
     shared_memory.enable()
     if initializer:
         initializer()
-    incoming = _Incoming(sock)
+    incoming = Incoming(sock)
     with contextlib.suppress(EOFError, ConnectionError):
         while True:
             for task, message, _ in incoming.read():
@@ -200,10 +200,10 @@ class Result:
             del self, error, value  # which lead to the error, and its traceback leads here: workers would live on until garbage is collected
 
 
-class _Worker:
+class Worker:
     def __init__(self, process: Any, sock: socket.socket) -> None:
         self.process, self.sock = process, sock
-        self.incoming, self.outgoing = _Incoming(sock), bytearray()
+        self.incoming, self.outgoing = Incoming(sock), bytearray()
         self.tasks: set[int] = set()
         self.received = shared_memory.Received()
 
@@ -222,7 +222,7 @@ class _Worker:
 
     def end(self) -> None:
         """Wait until the process is gone."""
-        if not multiprocessing.connection.wait([self.process.sentinel], _PATIENCE):  # it is stopped, or does not react
+        if not multiprocessing.connection.wait([self.process.sentinel], PATIENCE):  # it is stopped, or does not react
             self.process.kill()
         self.process.join()
 
@@ -244,7 +244,7 @@ class WorkerPool:
         self._numbers = itertools.count()
         self._answers: dict[int, list[tuple[bool, Any]]] = {}  # the answers, shared with each task's `Result`
         self._lock = threading.RLock()
-        self._workers: list[_Worker] = []
+        self._workers: list[Worker] = []
         self._closed = False
         self._ending = interrupts.at_end(_terminate, self._workers, os.getpid(), exits=True)
         entropy = _entropy()
@@ -270,7 +270,7 @@ class WorkerPool:
                 answers = self._answers[task] = []
                 worker = min(self._workers, key=lambda w: len(w.tasks))
                 worker.tasks.add(task)
-                worker.outgoing += _HEADER.pack(task, len(message), 0) + message
+                worker.outgoing += HEADER.pack(task, len(message), 0) + message
                 try:
                     worker.flush()
                 except ConnectionError:
@@ -315,7 +315,7 @@ class WorkerPool:
                 worker.process.kill()
                 self._bury(worker, f"was given up: {error.strerror}")
 
-    def _take(self, worker: _Worker, task: int, message: bytes, descriptors: list[int]) -> None:
+    def _take(self, worker: Worker, task: int, message: bytes, descriptors: list[int]) -> None:
         worker.tasks.discard(task)
         try:
             answer = shared_memory.unpack(message, descriptors, worker.received)
@@ -323,17 +323,17 @@ class WorkerPool:
             answer = False, (MXNetError(f"what the DataLoader's worker sent cannot be read: {error}"), traceback.format_exc())
         self._answers.pop(task).append(answer)
 
-    def _bury(self, worker: _Worker, how: str | None = None) -> None:
+    def _bury(self, worker: Worker, cause: str | None = None) -> None:
         """Remove a worker that has ended and let its tasks fail."""
         self._workers.remove(worker)
         worker.close()
         worker.end()
         code = worker.process.exitcode
-        if how is None:
-            how = f"was killed by signal {-code} ({signal.Signals(-code).name})" if code and code < 0 else f"exited with code {code}"
-            how += "; the system may have run out of memory" if code == -signal.SIGKILL else ""
+        if cause is None:
+            cause = f"was killed by signal {-code} ({signal.Signals(-code).name})" if code and code < 0 else f"exited with code {code}"
+            cause += "; the system may have run out of memory" if code == -signal.SIGKILL else ""
         for task in worker.tasks:
-            self._answers.pop(task).append((False, (MXNetError(f"DataLoader worker (pid {worker.process.pid}) {how}"), None)))
+            self._answers.pop(task).append((False, (MXNetError(f"DataLoader worker (pid {worker.process.pid}) {cause}"), None)))
 
     def terminate(self) -> None:
         """End the workers at once."""
@@ -342,7 +342,7 @@ class WorkerPool:
             self._ending.now()
 
 
-def _start(inherited: tuple[Any, ...], entropy: Any, initializer: Callable[..., Any] | None) -> _Worker:
+def _start(inherited: tuple[Any, ...], entropy: Any, initializer: Callable[..., Any] | None) -> Worker:
     ours, theirs = socket.socketpair()
     _sockets.add(ours)
     try:
@@ -358,10 +358,10 @@ def _start(inherited: tuple[Any, ...], entropy: Any, initializer: Callable[..., 
     finally:
         theirs.close()
     ours.setblocking(False)
-    return _Worker(process, ours)
+    return Worker(process, ours)
 
 
-def _terminate(workers: list[_Worker], pid: int) -> None:
+def _terminate(workers: list[Worker], pid: int) -> None:
     if os.getpid() != pid:
         return  # a forked process has the pool but not the workers
     for worker in workers:

@@ -36,12 +36,12 @@ class _Stack(Block):
         return f"{type(self).__name__}(\n{describe_blocks(self._children)}\n)"
 
     def __getitem__(self, key: int | slice) -> Any:
-        found = list(self._children.values())[key]
-        if not isinstance(found, list):
-            return found
+        children = list(self._children.values())[key]
+        if not isinstance(children, list):
+            return children
         part = type(self)(prefix=self._prefix)
         with part.name_scope():
-            part.add(*found)
+            part.add(*children)
         return part
 
     def __len__(self) -> int:

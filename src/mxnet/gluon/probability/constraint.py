@@ -96,12 +96,12 @@ class _Bounded(Constraint):
 
     def holds(self, value: Any) -> Any:
         """Where the property holds."""
-        found = _is_integer(value) if self._whole else value == value
+        result = _is_integer(value) if self._whole else value == value
         if self._lower_bound is not None:
-            found = found * (value > self._lower_bound if self._open_below else value >= self._lower_bound)
+            result = result * (value > self._lower_bound if self._open_below else value >= self._lower_bound)
         if self._upper_bound is not None:
-            found = found * (value < self._upper_bound if self._open_above else value <= self._upper_bound)
-        return found
+            result = result * (value < self._upper_bound if self._open_above else value <= self._upper_bound)
+        return result
 
 
 class Interval(_Bounded):

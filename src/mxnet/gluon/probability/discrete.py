@@ -148,8 +148,8 @@ class Binomial(ByProbability):
         """Return the logarithm of the probability of `value`."""
         value = self._checked(value)
         within = np.minimum(value, self.n)
-        found = in_double(lambda k: _log_choose(self.n, k), within) + self._log_likelihood(within, self.n - within)
-        return np.where(value > self.n, -math.inf, found)
+        result = in_double(lambda k: _log_choose(self.n, k), within) + self._log_likelihood(within, self.n - within)
+        return np.where(value > self.n, -math.inf, result)
 
     @property
     def mean(self) -> Any:
@@ -260,9 +260,9 @@ class _Classes(ByProbability):
     def __init__(self, num_events: int, prob: Any = None, logit: Any = None, event_dim: int = 0, validate_args: bool | None = None) -> None:
         self.num_events = num_events
         super().__init__(prob, logit, event_dim, validate_args)
-        found = getattr(self, self._parameters[0]).shape[-1:]
-        if found != (num_events,):
-            raise ValueError(f"{type(self).__name__}: probabilities of {num_events} classes along the last axis expected, received {found}")
+        sizes = getattr(self, self._parameters[0]).shape[-1:]
+        if sizes != (num_events,):
+            raise ValueError(f"{type(self).__name__}: probabilities of {num_events} classes along the last axis expected, received {sizes}")
 
     def _axes_of(self, name: str) -> int:
         return 1

@@ -132,7 +132,8 @@ class ZoneoutCell(ModifierCell):
     def __init__(self, base_cell: RecurrentCell, zoneout_outputs: float = 0.0, zoneout_states: float = 0.0) -> None:
         holds = isinstance(base_cell, SequentialRNNCell) and any(isinstance(c, BidirectionalCell) for c in base_cell._children.values())
         if holds or isinstance(base_cell, BidirectionalCell):
-            raise UsageError("ZoneoutCell needs a cell that can step, which a BidirectionalCell can't; wrap the two cells in it")
+            raise UsageError(f"ZoneoutCell needs a cell that can step, received {type(base_cell).__name__}, which is or has a BidirectionalCell; "
+                             "wrap the two cells in it")
         super().__init__(base_cell)
         self.zoneout_outputs, self.zoneout_states = zoneout_outputs, zoneout_states
         self._prev_output = None

@@ -349,7 +349,7 @@ class GRUCell(_GatedCell):
         update = F.Activation(F.elemwise_add(i2h_z, h2h_z, name=prefix + "plus1"), act_type="sigmoid", name=prefix + "z_act")
         new = F.Activation(F.elemwise_add(i2h_h, F.elemwise_mul(reset, h2h_h, name=prefix + "mul0"), name=prefix + "plus2"),
                            act_type="tanh", name=prefix + "h_act")
-        kept = F.elemwise_sub(F.ones_like(update, name=prefix + "ones_like0"), update, name=prefix + "minus0")
-        output = F.elemwise_add(F.elemwise_mul(kept, new, name=prefix + "mul1"),
+        remainder = F.elemwise_sub(F.ones_like(update, name=prefix + "ones_like0"), update, name=prefix + "minus0")
+        output = F.elemwise_add(F.elemwise_mul(remainder, new, name=prefix + "mul1"),
                                 F.elemwise_mul(update, state, name=prefix + "mul20"), name=prefix + "out")
         return output, [output]

@@ -77,21 +77,22 @@ class _RNNLayer(HybridBlock):
     def _collect_params_with_prefix(self, prefix: str = "") -> dict[str, Parameter]:
         # Files name the parameters as those of the unfused cells, which may load them.
         prefix = prefix + "." if prefix else ""
-        found = {}
+        parameters = {}
         for name, parameter in self._reg_params.items():
             d, layer, part, kind = _PARAMETER_NAME.match(name).groups()  # type: ignore[union-attr]  # all names are of this form
             cell = f"{d}_cell." if self._dir == 2 else ""
-            found[f"{prefix}_unfused.{layer}.{cell}{part}_{kind}"] = parameter
+            parameters[f"{prefix}_unfused.{layer}.{cell}{part}_{kind}"] = parameter
         for name, child in self._children.items():
-            found.update(child._collect_params_with_prefix(prefix + name))
-        return found
+            parameters.update(child._collect_params_with_prefix(prefix + name))
+        return parameters
 
     def _unfuse(self):
         """Return cells that compute the same and share the parameters."""
         if self._projection_size:
-            raise UsageError("_unfuse: there are no cells with a projection")
+            raise UsageError(f"_unfuse: there are no cells with a projection, received projection_size={self._projection_size}")
         if self._lstm_state_clip_min or self._lstm_state_clip_max:
-            raise UsageError("_unfuse: there are no cells that clip their states")
+            raise UsageError(f"_unfuse: there are no cells that clip their states, received limits {self._lstm_state_clip_min} and "
+                             f"{self._lstm_state_clip_max}")
 
         def cell(prefix: str | None, size: Any) -> Any:
             make = {"lstm": LSTMCell, "gru": GRUCell}.get(self._mode, RNNCell)

@@ -43,7 +43,7 @@ from ...ops.registry import Operator
 from ..instrumentation import record_origins
 from ..program import FxNode, GraphModule, attributes_of, calls, is_stochastic, operator_of
 
-_BLOCK = 1 << 18  # scores of a block, which stay in a core's cache
+BLOCK = 1 << 18  # scores of a block, which stay in a core's cache
 _WORTHWHILE = 1 << 16  # least number of scores: below it cutting blocks takes longer than it saves
 _COUNTS = {1: (3,), 2: (1, 2)}  # by the number of sources: how many of queries, keys and values are interleaved in each
 # Products with the values, and the product of queries and keys that belongs to each.
@@ -417,9 +417,9 @@ def _blocks(plan: _Attention, queries: torch.Tensor, keys: torch.Tensor, values:
     count, height, size = queries.shape
     width = keys.shape[1]
     wide, factor = _cast(queries.dtype, plan.cast), plan.factor(size)
-    heads = max(1, _BLOCK // (height * width))
+    heads = max(1, BLOCK // (height * width))
     # Half precision loses too much where the gradients of keys are summed over blocks of rows.
-    step = height if queries.dtype.itemsize < 4 else min(height, max(1, _BLOCK // width))
+    step = height if queries.dtype.itemsize < 4 else min(height, max(1, BLOCK // width))
     mask = None if mask is None else mask.expand(count, height, width)
     length = None if length is None else length.reshape(count, height, 1)
     for first in range(0, count, heads):

@@ -97,8 +97,8 @@ class GraphRunner:
         self._fused = any(isinstance(n.op, (CachedGraph, Fused)) for n in nodes)
         self._open = [n for n in nodes if inference.open_shape(n)]
         self.weights = tuple(_weights(nodes, self.input_names) if weights is None else weights)
-        held = set(self.weights)
-        self._data = [i for i in range(len(self.input_names)) if i not in held]
+        positions = set(self.weights)
+        self._data = [i for i in range(len(self.input_names)) if i not in positions]
         # The positions whose shapes are the key of a state: with sizes left open, native's graph depends on all shapes.
         self._key_positions = list(range(len(self.input_names))) if self._open else self._data
         self._freezes = self.backend is None or getattr(self.backend, "freezes", False)  # if True, inference runs by states

@@ -92,15 +92,15 @@ def _with_open_batch(module: torch.nn.Module, args: tuple[Any, ...], named: dict
 def _by_position(module: torch.nn.Module, axes: Sequence[Any]) -> dict[str, Any]:
     """The first arguments of `forward`, by name."""
     import inspect
-    found: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     parameters = list(inspect.signature(module.forward).parameters.values())
     for i, parameter in enumerate(parameters):
         if parameter.kind is parameter.VAR_POSITIONAL:
-            found[parameter.name] = tuple(axes[i:])
+            arguments[parameter.name] = tuple(axes[i:])
             break
         if i < len(axes):
-            found[parameter.name] = axes[i]
-    return found
+            arguments[parameter.name] = axes[i]
+    return arguments
 
 
 def _has_tensors(node: torch.fx.Node) -> bool:

@@ -110,8 +110,8 @@ def matmul(call: Call, first: Value, second: Value) -> Value:
 
 def as_matrices(call: Call, value: Value, batch: Sequence[Any]) -> Symbol:
     """An array of matrices with one axis for all of the batch."""
-    whole = (*batch, *value.shape[-2:])
-    symbol = call.broadcast(value, whole)
+    shape = (*batch, *value.shape[-2:])
+    symbol = call.broadcast(value, shape)
     for _ in range(len(batch) - 1):
         symbol = sym.reshape(symbol, shape=(-3, -2))
     return symbol
@@ -160,12 +160,12 @@ def layer_norm(call: Call, data: Value, axes: Sequence[Any], weight: Value | Non
     flat = (*data.shape[:-len(sizes)], total)
     if len(sizes) > 1:
         scale, offset = (sym.reshape(v.symbol, shape=(-1,)) for v in (gamma, beta))
-        found = sym.LayerNorm(call.reshape(data, flat), scale, offset, axis=-1, eps=eps)
+        result = sym.LayerNorm(call.reshape(data, flat), scale, offset, axis=-1, eps=eps)
     else:
-        found = sym.LayerNorm(data.symbol, gamma.symbol, beta.symbol, axis=-1, eps=eps)
+        result = sym.LayerNorm(data.symbol, gamma.symbol, beta.symbol, axis=-1, eps=eps)
     if len(sizes) > 1:
-        found = call.reshape(Value(flat, data.dtype, found), data.shape)
-    out = call.value(found)
+        result = call.reshape(Value(flat, data.dtype, result), data.shape)
+    out = call.value(result)
     return [out, None, None] if isinstance(call.results, (list, tuple)) else out
 
 

@@ -121,8 +121,8 @@ def _parts(call: Call, data: Value, axis: int, squeeze_axis: bool = False) -> li
     sizes = [1 if squeeze_axis else shape[axis] for shape in shapes]
     sizes = list(call.sizes(sizes, "the sizes of the parts vary"))
     if len(set(sizes)) == 1:
-        whole = sym.split(data.symbol, num_outputs=len(sizes), axis=axis, squeeze_axis=squeeze_axis)
-        outputs = list(whole) if len(sizes) > 1 else [whole]
+        split = sym.split(data.symbol, num_outputs=len(sizes), axis=axis, squeeze_axis=squeeze_axis)
+        outputs = list(split) if len(sizes) > 1 else [split]
         return [Value(shape, data.dtype, output) for shape, output in zip(shapes, outputs)]
     ends = [sum(sizes[:i + 1]) for i in range(len(sizes))]
     return [Value(shape, data.dtype, sym.slice_axis(data.symbol, axis=axis, begin=end - size, end=end))

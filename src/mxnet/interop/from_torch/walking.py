@@ -152,19 +152,19 @@ class _Walk:
         self._values[node] = Value(tensor.shape, tensor.dtype, constant=None if is_parameter else tensor.detach(), make=make).of_type(tensor.dtype)
 
     def _outputs(self, signature: Any) -> list[Symbol]:
-        found = []
+        outputs = []
         results = next(node for node in self._program.graph.nodes if node.op == "output").args[0]
         for spec, node in zip(signature.output_specs, results):
             value = self._values.get(node) if isinstance(node, fx.Node) else None
             if spec.kind is OutputKind.USER_OUTPUT:
                 if isinstance(node, fx.Node) and isinstance(node.meta.get("val"), torch.Tensor):
-                    found.append(self._argument(node).symbol)
+                    outputs.append(self._argument(node).symbol)
             elif spec.kind is OutputKind.BUFFER_MUTATION and value is not None and not spec.target.endswith("num_batches_tracked"):
                 raise NoCounterpart(f"from_torch: the module writes to its buffer {spec.target}, and only batch normalization does so in MXNet")
-        if not found:
+        if not outputs:
             raise MXNetError("from_torch: the module returns no tensor")
         # A variable that is returned as it is would be no output of an operator.
-        return [sym.identity(s) if s._outputs[0][0].op is None else s for s in found]
+        return [sym.identity(s) if s._outputs[0][0].op is None else s for s in outputs]
 
     # -- what operators ask for ------------------------------------------------------------------------------------------------
 
@@ -193,19 +193,19 @@ class _Walk:
 
     def array_of_size(self, size: Any, call: Call) -> tuple[Symbol, int]:
         """An input one of whose sizes is this one, which varies, and the axis."""
-        found = self._sizes.get(key(size))
-        if found is None:
+        array = self._sizes.get(key(size))
+        if array is None:
             raise call.refuse(f"an array is spread to the size {key(size)}, which no input has")
-        return found
+        return array
 
     # -- nodes -----------------------------------------------------------------------------------------------------------------
 
     def _call(self, node: fx.Node) -> None:
         target, meta = node.target, node.meta.get("val")
         if target is operator.getitem:
-            whole = self._values.get(node.args[0])  # type: ignore[arg-type]  # a node
-            if whole is not None:
-                self._values[node] = whole[node.args[1]]
+            parts = self._values.get(node.args[0])  # type: ignore[arg-type]  # a node
+            if parts is not None:
+                self._values[node] = parts[node.args[1]]
                 self._bases[node] = self._base(node.args[0])
             return
         if not isinstance(target, torch._ops.OpOverload):
@@ -237,15 +237,15 @@ class _Walk:
     def _arguments(self, node: fx.Node) -> list[Any]:
         """The arguments in the order of the schema."""
         given = dict(node.kwargs)
-        found = []
+        arguments = []
         for i, argument in enumerate(node.target._schema.arguments):  # type: ignore[union-attr]  # an OpOverload
             if i < len(node.args):
-                found.append(self._argument(node.args[i]))
+                arguments.append(self._argument(node.args[i]))
             elif argument.name in given:
-                found.append(self._argument(given[argument.name]))
+                arguments.append(self._argument(given[argument.name]))
             else:
-                found.append(argument.default_value)
-        return found
+                arguments.append(argument.default_value)
+        return arguments
 
     def _argument(self, arg: Any) -> Any:
         if isinstance(arg, fx.Node):

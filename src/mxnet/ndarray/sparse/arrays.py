@@ -46,7 +46,8 @@ class BaseSparseNDArray(NDArray):
 
     def __init__(self, handle: Any, writable: bool = True) -> None:
         if handle is not None:  # None is how pickles start an array that __setstate__ then fills
-            raise TypeError("build sparse arrays with mx.nd.sparse.csr_matrix, row_sparse_array or x.tostype(...)")
+            raise TypeError("build sparse arrays with mx.nd.sparse.csr_matrix, row_sparse_array or x.tostype(...); received a handle of type "
+                            f"{type(handle).__name__}")
         self._values, self._aux, self._full_shape = torch.empty(0), [], (0,)
         self._ctx, self._autograd, self._leaf, self._token = current_context(), None, None, None
 
@@ -229,7 +230,7 @@ class BaseSparseNDArray(NDArray):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if key is not Ellipsis and key != slice(None):
-            raise TypeError(f"{type(self).__name__} only supports [:] for assignment")
+            raise TypeError(f"{type(self).__name__} only supports [:] for assignment, received {shortened(key)}")
         if isinstance(value, NDArray):
             if value is not self:
                 value.copyto(self)
@@ -317,13 +318,15 @@ class CSRNDArray(BaseSparseNDArray):
         indptr, indices = self._aux
         rows, columns = self.shape if len(self.shape) == 2 else (-1, -1)
         if rows < 0 or indptr.dim() != 1 or indices.dim() != 1 or self._values.dim() != 1:
-            raise MXNetError("CSRNDArray: shape must have 2 axes, and data, indices and indptr one")
+            raise MXNetError(f"CSRNDArray: shape must have 2 axes, and data, indices and indptr one, received {len(self.shape)}, "
+                             f"{self._values.dim()}, "
+                             f"{indices.dim()} and {indptr.dim()}")
         if len(indptr) != rows + 1 or len(indices) != len(self._values):
             raise MXNetError(f"CSRNDArray: {rows} rows need {rows + 1} entries in indptr, received {len(indptr)}; data and indices must be "
                              f"of one length, received {len(self._values)} and {len(indices)}")
         if full_check:
             if indptr[0] != 0 or indptr[-1] != len(indices):  # which NaN never equals
-                raise MXNetError(f"CSRNDArray: indptr must go from 0 to the number of values, {len(indices)}")
+                raise MXNetError(f"CSRNDArray: indptr must go from 0 to the number of values, {len(indices)}, received {indptr[0]} to {indptr[-1]}")
             if not bool((indptr.diff() >= 0).all()):
                 raise MXNetError("CSRNDArray: indptr must not decrease")
             if len(indices) == 0:
@@ -412,9 +415,9 @@ class RowSparseNDArray(BaseSparseNDArray):
 
     def detach(self) -> Any:
         """Return the same values, detached from the recorded computation."""
-        found = super().detach()
-        found._complete = self._complete
-        return found
+        detached = super().detach()
+        detached._complete = self._complete
+        return detached
 
     def _has_all_rows(self) -> bool:
         numbers = self._aux[0]
@@ -463,12 +466,12 @@ class RowSparseNDArray(BaseSparseNDArray):
             rows, values = tensor.indices()[0], tensor.values()
         if add and len(self._aux[0]):
             rows, values = summed_rows([self._aux[0].to(_INDEX), rows], [self._values, values])
-        found = self._make(values, [rows.clone()], self.shape, self._ctx)
+        stored = self._make(values, [rows.clone()], self.shape, self._ctx)
         # Unshared memory has three uses here: by torch's sparse tensor, by `values`, and by the storage object.
         if tensor._values().data_ptr() == values.data_ptr() and torch._C._storage_Use_Count(values.untyped_storage()._cdata) > 3:
-            self._take(found)
+            self._take(stored)
         else:
-            self._adopt(found)
+            self._adopt(stored)
 
     def check_format(self, full_check: bool = True) -> None:
         """Raise an MXNetError if the index array is not that of a row_sparse array; `full_check` looks at every index."""
@@ -485,7 +488,7 @@ class RowSparseNDArray(BaseSparseNDArray):
     def __getitem__(self, key: Any) -> RowSparseNDArray:
         if key is Ellipsis or key == slice(None):
             return self
-        raise ValueError("RowSparseNDArray only supports [:] for reading; convert with tostype('default') to select rows")
+        raise ValueError(f"RowSparseNDArray only supports [:] for reading, received {shortened(key)}; convert with tostype('default') to select rows")
 
     def retain(self, *args: Any, **kwargs: Any) -> RowSparseNDArray:
         """Return the array with only the given rows kept; see ``mx.nd.sparse.retain``."""
@@ -575,7 +578,7 @@ def _as_rows(array: NDArray) -> RowSparseNDArray:
         return RowSparseNDArray._make(values, [rows], array.shape, array._ctx)
     t = array._raw()
     if not t.dim():
-        raise MXNetError("an array without axes cannot be stored as row_sparse")
+        raise MXNetError(f"only an array with axes can be stored as row_sparse, received shape {tuple(t.shape)}")
     rows = (t.reshape(t.shape[0], -1) != 0).any(1).nonzero().reshape(-1) if t.numel() else torch.empty(0, dtype=_INDEX)
     return RowSparseNDArray._make(t[rows], [rows], t.shape, array._ctx)
 

@@ -77,7 +77,7 @@ def csr_matrix(arg1: Any, shape: Sequence[int] | None = None, ctx: Context | Non
             data, indices, indptr = _tensor(arg1[0], device, want), _tensor(arg1[1], device, _INDEX), _tensor(arg1[2], device, _INDEX)
             if shape is None:
                 if not len(indices):
-                    raise ValueError("invalid shape: it cannot be found from an empty list of indices")
+                    raise ValueError("invalid shape: it cannot be found from an empty list of indices, received shape=None")
                 shape = (len(indptr) - 1, int(indices.max()) + 1)
             return _checked(CSRNDArray._make(data, [indptr, indices], shape, ctx))
         raise ValueError(f"Unexpected length of input tuple: {len(arg1)}; expected (data, indices, indptr), (data, (row, col)) or (M, N)")
@@ -91,7 +91,7 @@ def _coordinates(data: Any, places: tuple[Any, Any], shape: Sequence[int] | None
         raise ValueError("values, rows and columns of one axis and one length expected, received shapes "
                          + ", ".join(str(tuple(t.shape)) for t in tensors))
     if shape is None and not len(tensors[0]):
-        raise ValueError("invalid shape: it cannot be found from empty lists of rows and columns")
+        raise ValueError("invalid shape: it cannot be found from empty lists of rows and columns, received shape=None")
     for name, numbers, size in zip(("row", "column"), tensors[1:], shape or (None, None)):
         if len(numbers) and (numbers.min() < 0 or size is not None and numbers.max() >= size):
             raise ValueError(f"{name} numbers must be at least 0{'' if size is None else f' and below {size}'}, "
@@ -118,7 +118,7 @@ def row_sparse_array(arg1: Any, shape: Sequence[int] | None = None, ctx: Context
             indices = _tensor(arg1[1], device, _INDEX).reshape(-1)
             if shape is None:
                 if not len(indices):
-                    raise ValueError("invalid shape: it cannot be found from an empty list of indices")
+                    raise ValueError("invalid shape: it cannot be found from an empty list of indices, received shape=None")
                 shape = (int(indices.max()) + 1, *data.shape[1:])
             return _checked(RowSparseNDArray._make(data, [indices], shape, ctx))
         if shape is not None and tuple(shape) != tuple(arg1):

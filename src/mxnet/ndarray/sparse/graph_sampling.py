@@ -71,13 +71,13 @@ def _edge_id(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) ->
         raise MXNetError(f"{op.name}: `u` names rows outside of a matrix with {rows}")
     # Each stored place as one number, in order, so that the wanted ones can be searched for.
     keys, order = (arrays[0]._row_numbers() * width + columns).sort()
-    found = torch.full_like(u, -1, dtype=values.dtype)
+    missing = torch.full_like(u, -1, dtype=values.dtype)
     if len(keys) == 0:
-        return _dense(found, arrays[0]._ctx)
+        return _dense(missing, arrays[0]._ctx)
     wanted = u * width + v
     at = torch.searchsorted(keys, wanted).clamp_(max=len(keys) - 1)
     present = (keys[at] == wanted) & (v >= 0) & (v < width)
-    return _dense(torch.where(present, values[order[at]], found), arrays[0]._ctx)
+    return _dense(torch.where(present, values[order[at]], missing), arrays[0]._ctx)
 
 
 @kernel("_contrib_dgl_adjacency")
@@ -102,12 +102,12 @@ def _subgraph(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -
         number = torch.full((max(graph.shape),), -1)
         number[vertices] = torch.arange(len(vertices))
         rows = number[graph._row_numbers()]
-        kept = ((rows >= 0) & (number[columns] >= 0)).nonzero().flatten()
-        counts = torch.bincount(rows[kept], minlength=len(vertices))
+        edges = ((rows >= 0) & (number[columns] >= 0)).nonzero().flatten()
+        counts = torch.bincount(rows[edges], minlength=len(vertices))
         starts = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
         shape = (len(vertices), len(vertices))
-        for found, data in ((renumbered, torch.arange(len(kept), dtype=values.dtype)), (original, values[kept])):
-            found.append(CSRNDArray._make(data, [starts.clone(), number[columns[kept]]], shape, graph._ctx))
+        for graphs, data in ((renumbered, torch.arange(len(edges), dtype=values.dtype)), (original, values[edges])):
+            graphs.append(CSRNDArray._make(data, [starts.clone(), number[columns[edges]]], shape, graph._ctx))
     return _single(renumbered + original if attributes["return_mapping"] else renumbered)
 
 
@@ -130,9 +130,9 @@ def _compact(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) ->
         number[vertices[:size]] = torch.arange(size)
         columns = number[columns]
         if len(columns) and int(columns.min()) < 0:
-            raise MXNetError(f"{op.name}: the graph has edges to vertices that are not in the vertex list")
-        for found, data in ((renumbered, torch.arange(len(values), dtype=values.dtype)), (original, values.clone())):
-            found.append(CSRNDArray._make(data, [indptr[:size + 1].clone(), columns.clone()], (size, size), graph._ctx))
+            raise MXNetError(f"{op.name}: the graph has edges to vertices that are not in the vertex list, received {size} vertices")
+        for graphs, data in ((renumbered, torch.arange(len(values), dtype=values.dtype)), (original, values.clone())):
+            graphs.append(CSRNDArray._make(data, [indptr[:size + 1].clone(), columns.clone()], (size, size), graph._ctx))
     return _single(renumbered + original if attributes["return_mapping"] else renumbered)
 
 
@@ -140,8 +140,8 @@ def _compact(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) ->
 @_on_host
 def _uniform(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -> Any:
     graph, *seeds = arrays
-    found = [_sample(op, graph, None, s, **attributes) for s in seeds]
-    return [f[i] for i in (0, 1, 3) for f in found]
+    samples = [_sample(op, graph, None, s, **attributes) for s in seeds]
+    return [f[i] for i in (0, 1, 3) for f in samples]
 
 
 @kernel("_contrib_dgl_csr_neighbor_non_uniform_sample")
@@ -151,8 +151,8 @@ def _non_uniform(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]
     if probability.shape != (graph.shape[0],):
         raise MXNetError(f"{op.name}: `probability` must have one value for each of the {graph.shape[0]} vertices, "
                          f"received shape {probability.shape}")
-    found = [_sample(op, graph, probability._data, s, **attributes) for s in seeds]
-    return [f[i] for i in range(4) for f in found]
+    samples = [_sample(op, graph, probability._data, s, **attributes) for s in seeds]
+    return [f[i] for i in range(4) for f in samples]
 
 
 def _sample(op: Operator, graph: CSRNDArray, probability: torch.Tensor | None, seed: NDArray, num_args: int = 0, num_hops: int = 1,
@@ -184,13 +184,13 @@ def _sample(op: Operator, graph: CSRNDArray, probability: torch.Tensor | None, s
         _log.warning("%s: the sample is cut short at max_num_vertices=%d; take fewer seeds or neighbours", op.name, max_num_vertices)
     members = sorted(hops)
     none = torch.empty(0, dtype=torch.int64)
-    kept = torch.cat([none, *(edges.get(v, none) for v in members)])
+    edge_numbers = torch.cat([none, *(edges.get(v, none) for v in members)])
     counts = torch.tensor([len(edges.get(v, none)) for v in members] + [0] * (max_num_vertices - len(members)), dtype=torch.int64)
     vertices = torch.zeros(max_num_vertices + 1, dtype=torch.int64)
     vertices[:len(members)], vertices[-1] = torch.tensor(members, dtype=torch.int64), len(members)
     levels = torch.zeros(max_num_vertices, dtype=torch.int64)
     levels[:len(members)] = torch.tensor([hops[v] for v in members], dtype=torch.int64)
-    sampled = CSRNDArray._make(values[kept], [torch.cat([counts.new_zeros(1), counts.cumsum(0)]), columns[kept]],
+    sampled = CSRNDArray._make(values[edge_numbers], [torch.cat([counts.new_zeros(1), counts.cumsum(0)]), columns[edge_numbers]],
                                (max_num_vertices, graph.shape[1]), graph._ctx)
     weights = None
     if probability is not None:

@@ -272,8 +272,8 @@ def slice_csr(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -
     if (left, right) == (0, a.shape[1]):
         return part
     rows, columns = coordinates(part)
-    kept = (columns >= left) & (columns < right)
-    return csr_from_coordinates(part._values[kept], rows[kept], columns[kept] - left, (bottom - top, right - left), a._ctx)
+    inside = (columns >= left) & (columns < right)
+    return csr_from_coordinates(part._values[inside], rows[inside], columns[inside] - left, (bottom - top, right - left), a._ctx)
 
 
 def _padded(bounds: tuple[int | None, ...]) -> tuple[int | None, ...]:
@@ -357,6 +357,8 @@ def dense_result(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]
 @error_kernel("BatchNorm")
 def batch_norm(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -> Any:
     if attributes.get("fix_gamma", True):
-        raise MXNetError("BatchNorm: fix_gamma=True takes no sparse arrays; set fix_gamma=False, or convert them with tostype('default')")
+        raise MXNetError(f"BatchNorm: fix_gamma={attributes.get('fix_gamma', True)} takes no sparse arrays; set fix_gamma=False, or convert them "
+                         "with "
+                         "tostype('default')")
 
 

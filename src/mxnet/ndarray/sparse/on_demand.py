@@ -60,7 +60,7 @@ def computed(array: Any) -> Any:
     """Return an array that does not depend on another: this one, unless its rows are computed on demand."""
     if not isinstance(array, RowsOnDemand):
         return array
-    found = RowSparseNDArray._make(array._values.clone(), [a.clone() for a in array._aux], array.shape, array._ctx)
-    found._leaf, found._token = array._leaf, array._token
-    dispatch.share_history(found, array._autograd)
-    return found
+    result = RowSparseNDArray._make(array._values.clone(), [a.clone() for a in array._aux], array.shape, array._ctx)
+    result._leaf, result._token = array._leaf, array._token
+    dispatch.share_history(result, array._autograd)
+    return result

@@ -55,9 +55,9 @@ def _filled(matrix: Any, number: torch.Tensor, columns: int, width: int) -> torc
 def times(matrix: Any, number: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
     """Return the product of a csr matrix, whose entries have `number` as columns, and of a dense one."""
     if matrix.shape[0] * len(rows) >= _MANY * len(number):
-        found = kernels.product(matrix._aux[0], number, matrix._values, rows)
-        if found is not None:
-            return found
+        result = kernels.product(matrix._aux[0], number, matrix._values, rows)
+        if result is not None:
+            return result
     dense = _filled(matrix, number, len(rows), rows.shape[1])
     if dense is None:
         return _product(matrix, number, rows)
@@ -87,9 +87,9 @@ def _added(numbers: torch.Tensor, parts: torch.Tensor, count: int) -> torch.Tens
 def transposed_times(matrix: Any, number: torch.Tensor, columns: int, gradient: torch.Tensor) -> torch.Tensor:
     """Return the product of the transpose of such a matrix, which has so many columns, and of a dense one."""
     if matrix.shape[0] * columns >= _MANY * len(number):
-        found = kernels.transposed_product(matrix._aux[0], number, matrix._values, columns, gradient)
-        if found is not None:
-            return found
+        result = kernels.transposed_product(matrix._aux[0], number, matrix._values, columns, gradient)
+        if result is not None:
+            return result
     dense = _filled(matrix, number, columns, gradient.shape[1])
     if dense is not None:
         return dense.t() @ gradient
@@ -131,8 +131,8 @@ class RowByRow(torch.autograd.Function):
         with enable_grad():
             values = (ctx.array._readable() if rows is None else ctx.array._rows(rows)).detach().requires_grad_()
             result = ctx.op.fn(values, **ctx.attributes)
-        found, = differentiation.gradients([result], [values], [gradient])
-        return found if rows is None else by_rows(rows, found, ctx.array.shape), None, None, None, None
+        gradient_of_values, = differentiation.gradients([result], [values], [gradient])
+        return gradient_of_values if rows is None else by_rows(rows, gradient_of_values, ctx.array.shape), None, None, None, None
 
 
 class Product(torch.autograd.Function):

@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 @kernel("sgd_update", "sgd_mom_update", "adam_update", "ftrl_update", "_sparse_adagrad_update", "_contrib_group_adagrad_update")
 def update_rows(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -> Any:
     weight, gradient, *states = arrays
-    kept = [weight, *states]
-    by_rows = all(isinstance(a, RowSparseNDArray) for a in kept)
-    if not isinstance(gradient, RowSparseNDArray) or not by_rows and (any(a._is_sparse for a in kept) or op.name == "ftrl_update"):
+    weight_and_states = [weight, *states]
+    by_rows = all(isinstance(a, RowSparseNDArray) for a in weight_and_states)
+    if not isinstance(gradient, RowSparseNDArray) or not by_rows and (any(a._is_sparse for a in weight_and_states) or op.name == "ftrl_update"):
         return NotImplemented
     if not attributes.get("lazy_update", True):
         # Weight decay and momentum move every row: all that is sparse about this is the gradient.
         return _every_row(op, arrays, attributes)
     rows = gradient._aux[0].to(torch.int64)
-    tensors = [a._all_rows() if a._is_sparse else a._writable() for a in kept[1:]]
+    tensors = [a._all_rows() if a._is_sparse else a._writable() for a in weight_and_states[1:]]
     source = weight._all_rows() if by_rows else weight._raw()
     parts = [t[rows] for t in tensors]
     new = op.raw(source[rows], gradient._values, *parts, **attributes) if len(rows) else gradient._values

@@ -6,6 +6,7 @@ import numpy as onp
 import torch
 
 from ...ops import host_arrays
+from ...ops.dtypes import name_of
 from ...suggestions import shortened
 from ..multiarray import ndarray
 from .calls import apply, device_of, is_integer, new, numpy_type, require_arrays, to_torch
@@ -37,11 +38,12 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: builtin
     context = device_of(device) if device is not None or not isinstance(obj, ndarray) else obj._ctx
     target = None if dtype is None else to_torch(dtype)
     if isinstance(obj, ndarray):
-        kept = (target is None or target is obj._data.dtype) and context == obj._ctx
-        if kept and not copy:
+        unchanged = (target is None or target is obj._data.dtype) and context == obj._ctx
+        if unchanged and not copy:
             return obj
         if copy is False:
-            raise ValueError("asarray: another type or device needs a copy, and copy=False forbids it")
+            raise ValueError(f"asarray: {name_of(target or obj._data.dtype)} on {context} needs a copy of an array of {obj.dtype} on {obj.ctx}, "
+                             "and copy=False forbids it")
         return apply("asarray", lambda t: t.to(target or t.dtype, copy=True), obj.as_in_ctx(context))
     source = _from_host(obj, target)
     tensor = source if target is None else source.to(target)
@@ -117,12 +119,12 @@ def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) 
     """Return an array filled with one number; its type is by default that of `asarray` of the number."""
     if dtype is None:
         kinds = ((builtins.bool, torch.bool), (int, torch.int64), (float, torch.float32), (complex, torch.complex64))
-        found = next((t for kind, t in kinds if isinstance(fill_value, kind)), None)
-        if found is None:
+        kind_found = next((t for kind, t in kinds if isinstance(fill_value, kind)), None)
+        if kind_found is None:
             raise TypeError(f"full: a Python number expected, received {shortened(fill_value)}")
     else:
-        found = to_torch(dtype)
-    return _filled(shape, fill_value, found, device)
+        kind_found = to_torch(dtype)
+    return _filled(shape, fill_value, kind_found, device)
 
 
 def zeros(shape: Any, *, dtype: Any = None, device: Any = None) -> ndarray:
@@ -180,13 +182,13 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None,
     if stop is None:
         start, stop = 0, start
     if step == 0:
-        raise ValueError("arange: step must not be 0")
-    whole = all(isinstance(n, (int, onp.integer)) for n in (start, stop, step))
-    target = to_torch(dtype) if dtype is not None else torch.int64 if whole else torch.float32
+        raise ValueError(f"arange: step must not be 0, received {step}")
+    are_integers = all(isinstance(n, (int, onp.integer)) for n in (start, stop, step))
+    target = to_torch(dtype) if dtype is not None else torch.int64 if are_integers else torch.float32
     context = device_of(device)
-    count = max(-((start - stop) // step), 0) if whole else max(int(onp.ceil((stop - start) / step)), 0)
+    count = max(-((start - stop) // step), 0) if are_integers else max(int(onp.ceil((stop - start) / step)), 0)
     places = torch.arange(count, device=context.torch_device)
-    if whole and is_integer(target):
+    if are_integers and is_integer(target):
         low = start - 2**64 if start >= 2**63 else start  # uint64: modulo 2**64
         return new((places * step + low).to(target), context)
     return new((places.double() * step + start).to(target), context)

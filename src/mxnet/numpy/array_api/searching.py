@@ -181,14 +181,14 @@ def unique_all(x: ndarray, /) -> UniqueAll:
 
 def unique_counts(x: ndarray, /) -> UniqueCounts:
     """Return the unique elements and how often each occurs."""
-    found = _unique(x)
-    return UniqueCounts(found.values, found.counts)
+    unique = _unique(x)
+    return UniqueCounts(unique.values, unique.counts)
 
 
 def unique_inverse(x: ndarray, /) -> UniqueInverse:
     """Return the unique elements, and the number of each element among them."""
-    found = _unique(x)
-    return UniqueInverse(found.values, found.inverse_indices)
+    unique = _unique(x)
+    return UniqueInverse(unique.values, unique.inverse_indices)
 
 
 def unique_values(x: ndarray, /) -> ndarray:

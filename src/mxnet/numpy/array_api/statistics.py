@@ -27,13 +27,13 @@ def _reduced(name: str, function: Callable, x: ndarray, axis: Any, keepdims: bui
     """Return the result of ``function(tensor, axis, keepdim)`` over one axis, into which those that are reduced are joined."""
     require_arrays(name, x)
     axes = axes_of(name, axis, x.ndim)
-    kept = [i for i in range(x.ndim) if i not in axes]
-    shape = [x.shape[i] for i in kept]
+    other_axes = [i for i in range(x.ndim) if i not in axes]
+    shape = [x.shape[i] for i in other_axes]
     count = 1
     for i in axes:
         count *= x.shape[i]
     final = [1 if i in axes else x.shape[i] for i in range(x.ndim)] if keepdims else shape
-    return apply(name, lambda t: function(t.permute([*kept, *axes]).reshape([*shape, count])).reshape(final), x)
+    return apply(name, lambda t: function(t.permute([*other_axes, *axes]).reshape([*shape, count])).reshape(final), x)
 
 
 def sum(x: ndarray, /, *, axis: Any = None, dtype: Any = None, keepdims: builtins.bool = False) -> ndarray:

@@ -116,7 +116,7 @@ def arange(F: Any, start: Any, stop: Any = None, step: Any = 1, dtype: DTypeLike
     if step is None:
         step = 1
     if step == 0:
-        raise ValueError("step cannot be 0")
+        raise ValueError(f"step cannot be 0, received {step}")
     if stop is None:
         start, stop = 0, start
     return F.call("_npi_arange", start=start, stop=stop, step=step, dtype="float32" if dtype is None else dtype, ctx=F.context(ctx))
@@ -168,9 +168,9 @@ def eye(F: Any, N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | Non
 def identity(F: Any, n: int, dtype: DTypeLike | None = None, ctx: ContextLike | None = None) -> Array:
     """A square matrix with ones on its diagonal."""
     if not isinstance(n, int):
-        raise TypeError("Input 'n' should be an integer")
+        raise TypeError(f"Input 'n' should be an integer, received {shortened(n)}")
     if n < 0:
-        raise ValueError("Input 'n' cannot be negative")
+        raise ValueError(f"Input 'n' cannot be negative, received {n}")
     return F.call("_npi_identity", shape=(n, n), ctx=F.context(ctx), dtype="float32" if dtype is None else dtype)
 
 

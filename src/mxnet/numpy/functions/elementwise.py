@@ -156,7 +156,7 @@ def nan_to_num(F: Any, x: Any, copy: bool = True, nan: float = 0.0, posinf: Any 
     if not F.is_array(x):
         raise TypeError(f"type {type(x)} not supported")
     if copy is None:
-        raise ValueError("nan_to_num: `copy` must be True or False")
+        raise ValueError("nan_to_num: `copy` must be True or False, received None")
     return F.call("_npi_nan_to_num", x, copy=copy, nan=nan, posinf=posinf, neginf=neginf, out=None if copy else x)
 
 

@@ -39,7 +39,7 @@ def take(F: Any, a: Any, indices: Any, axis: Sizes | None = None, mode: str = "r
 def where(F: Any, condition: Any, x: Any = None, y: Any = None) -> Array | Any:
     """Elements of `x` where `condition` is not 0, of `y` elsewhere; without both the indices where it is not 0."""
     if (x is None) != (y is None):
-        raise ValueError("either both or neither of x and y should be given")
+        raise ValueError(f"either both or neither of x and y should be given, received only {'y' if x is None else 'x'}")
     if x is None:
         return nonzero(F, condition)
     if isinstance(condition, NUMBERS):

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...base import MXNetError
 from ...ops.docstrings import with_example
+from ...suggestions import shortened
 from ..frontend import NUMBERS, Array, function
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def tensordot(F: Any, a: Any, b: Any, axes: Any = 2) -> Array:
         raise ValueError(f"tensordot: axes must be a number or a pair of lists, received {axes}")
     first, second = ((x,) if isinstance(x, int) else tuple(x) for x in axes)
     if len(first) != len(second):
-        raise ValueError("Axes length mismatch")
+        raise ValueError(f"Axes length mismatch: as many axes of `a` as of `b` expected, received {len(first)} and {len(second)}")
     return F.call("_npi_tensordot", a, b, a_axes_summed=first, b_axes_summed=second)
 
 
@@ -83,7 +84,8 @@ def einsum(F: Any, *operands: Any, **kwargs: Any) -> Array:
     if kwargs:
         raise TypeError(f"Did not understand the following kwargs: {sorted(kwargs)}")
     if not operands or not isinstance(operands[0], str):
-        raise TypeError("einsum: the first argument must be the subscripts, such as 'ij,jk->ik'")
+        raise TypeError("einsum: the first argument must be the subscripts, such as 'ij,jk->ik'; received "
+                        f"{type(operands[0]).__name__ if operands else 'none'}")
     return F.call("_npi_einsum", *operands[1:], subscripts=operands[0], optimize=int(optimize not in (False, None)), out=out)
 
 
@@ -125,7 +127,7 @@ def norm(F: Any, x: Any, ord: Any = None, axis: Sizes | None = None, keepdims: b
         If there is no such norm, or no such axis.
     """
     if axis is not None and not isinstance(axis, (int, tuple)):
-        raise TypeError("'axis' must be None, an integer or a tuple of integers.")
+        raise TypeError(f"'axis' must be None, an integer or a tuple of integers, received {shortened(axis)}.")
     ord = _ORDERS.get(ord, ord)
     if isinstance(ord, str) and ord not in _ORDERS.values():
         raise MXNetError(f"linalg.norm: `ord` must be a number, 'inf', '-inf', 'fro' or 'nuc', received {ord!r}")

@@ -188,7 +188,8 @@ def multinomial(F: Any, n: int, pvals: Any, size: Sizes | None = None, **kwargs:
     if F.is_array(pvals):
         return F.call("_npi_multinomial", pvals, n=n, size=_size(size))
     if isinstance(pvals, onp.ndarray):
-        raise ValueError("numpy ndarray is not supported!")
+        raise ValueError(f"multinomial: a list or an array of mx.np expected as pvals, received a numpy.ndarray of shape {pvals.shape}; call "
+                         "mx.np.array on it")
     if any(isinstance(p, (list, tuple)) for p in pvals):
         raise ValueError("multinomial: pvals must be a vector, received nested lists")
     return F.call("_npi_multinomial", n=n, pvals=tuple(pvals), size=_size(size))

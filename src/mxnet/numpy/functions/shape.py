@@ -284,5 +284,5 @@ def resize(F: Any, a: Any, new_shape: Any) -> Array:
     """
     new_shape = (new_shape,) if isinstance(new_shape, int) else tuple(new_shape)
     if any(n < 0 for n in new_shape):
-        raise ValueError("all elements of `new_shape` must be non-negative")
+        raise ValueError(f"all elements of `new_shape` must be non-negative, received {new_shape}")
     return F.call("_npi_resize_fallback", a, new_shape=new_shape)

@@ -130,9 +130,9 @@ def described(sym: Symbol, params: Mapping[str, Any], shapes: Any, types: Any, d
     """
     outputs = sym._outputs
     arrays = parameter_arrays(params)
-    found = variables(outputs)
+    nodes = variables(outputs)
     label = f"{outputs[-1][0].name}_label"
-    names = list(dict.fromkeys(n.name for n in found if n.name not in arrays and n.name != label))
+    names = list(dict.fromkeys(n.name for n in nodes if n.name not in arrays and n.name != label))
     if shapes is None:
         raise MXNetError(f"in_shapes must give the shape of each input: {', '.join(names)}")
     shapes = [_shape(s) for s in ([shapes] if shapes and isinstance(shapes[0], int) else shapes)]
@@ -160,7 +160,7 @@ def described(sym: Symbol, params: Mapping[str, Any], shapes: Any, types: Any, d
             raise MXNetError(f"dynamic_input_shapes must have a shape for each of in_shapes, with as many sizes: expected the lengths "
                              f"{[len(s) for s in shapes]}, received {declared}")
     return Network(outputs, {n: (d, t) for n, d, t in zip(names, declared, types)}, dict(zip(names, shapes)),
-                   {n.name: arrays[n.name] for n in found if n.name in arrays})
+                   {n.name: arrays[n.name] for n in nodes if n.name in arrays})
 
 
 def _shape(shape: Any) -> tuple[int, ...]:

@@ -36,10 +36,10 @@ def numpy_type(name: str) -> np.dtype:
     if name != "bfloat16":
         return np.dtype(name)
     import onnx
-    found = onnx.helper.tensor_dtype_to_np_dtype(onnx.TensorProto.BFLOAT16)
-    if found.name != name:
+    dtype = onnx.helper.tensor_dtype_to_np_dtype(onnx.TensorProto.BFLOAT16)
+    if dtype.name != name:
         raise MXNetError(f"networks in bfloat16 are written with onnx 1.18 or later; {onnx.__version__} is installed")
-    return found
+    return dtype
 
 
 def floating(dtype: np.dtype) -> bool:
@@ -143,12 +143,12 @@ class Builder:
 
     def unique(self, name: str) -> str:
         """Return `name`, or, if it is in use, a new name that begins with it."""
-        found, count = name, 0
-        while found in self._names:
+        candidate, count = name, 0
+        while candidate in self._names:
             count += 1
-            found = f"{name}_{count}"
-        self._names.add(found)
-        return found
+            candidate = f"{name}_{count}"
+        self._names.add(candidate)
+        return candidate
 
     def __getattr__(self, kind: str) -> Any:
         if not kind[0].isupper():
@@ -228,12 +228,12 @@ class Builder:
 
     def keep_only(self, results: Iterable[Value]) -> None:
         """Remove the nodes that none of these values follows from."""
-        needed, kept = {id(value) for value in results}, []
+        needed, live = {id(value) for value in results}, []
         for node in reversed(self.nodes):
             if any(id(made) in needed for made in node.outputs):
-                kept.append(node)
+                live.append(node)
                 needed.update(id(value) for value in node.inputs if value is not None)
-        self.nodes = kept[::-1]
+        self.nodes = live[::-1]
 
     def reshape(self, x: Value, shape: Any) -> Value:
         """Reshape `x` to other sizes: a list of `dim`s, of which one may be -1, or a value that holds them."""

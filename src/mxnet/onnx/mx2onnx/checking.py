@@ -73,8 +73,8 @@ def largest_difference(network: Network, path: str) -> float:
         If it cannot run the file, or computes something else.
     """
     inputs = _random(network)
-    found, largest = _by_runtime(path, inputs, _is_narrow(network)), 0.0
-    for number, (a, b) in enumerate(zip(found, _here(network, inputs))):
+    results, largest = _by_runtime(path, inputs, _is_narrow(network)), 0.0
+    for number, (a, b) in enumerate(zip(results, _here(network, inputs))):
         if a.shape != b.shape or a.dtype != b.dtype:
             raise MXNetError(f"{path}: output {number} is {a.dtype} of shape {a.shape} in ONNX Runtime, and {b.dtype} of shape {b.shape} here")
         difference = float(np.max(np.abs(a.astype(float) - b.astype(float)), initial=0))

@@ -66,8 +66,8 @@ class Network:
                     raise MXNetError(f"{node.op.name} '{node.name}' needs output {i} of {source.op.name} '{source.name}', which has no counterpart "
                                      "in ONNX; export a network without it")
             given = [values.get((id(n), i)) for n, i in node.inputs]
-            for i, found in enumerate(convert_node(on, node, given, out)):
-                values[id(node), i] = found
+            for i, output in enumerate(convert_node(on, node, given, out)):
+                values[id(node), i] = output
         results = self._results(on, values, inputs)
         on.keep_only(results)
         return on, inputs, results
@@ -125,9 +125,9 @@ def convert_node(on: Builder, node: Node, inputs: Sequence[Value | None], out: l
             inspect.signature(converter.function).bind(on, *inputs, **given)
         except TypeError as error:
             raise Unsupported(f"with {len(inputs)} inputs it is none that can run: {error}") from None
-        found = converter.function(on, *inputs, **given)
+        outputs = converter.function(on, *inputs, **given)
         results = []
-        for i, (value, expected) in enumerate(zip([found] if isinstance(found, Value) else found, out)):
+        for i, (value, expected) in enumerate(zip([outputs] if isinstance(outputs, Value) else outputs, out)):
             value = on.cast(value, expected.dtype)
             if value.shape is None:
                 value.shape = expected.shape
@@ -141,11 +141,11 @@ def convert_node(on: Builder, node: Node, inputs: Sequence[Value | None], out: l
 
 def parameter_arrays(params: Mapping[str, Any]) -> dict[str, np.ndarray]:
     """Return parameters by name, without the prefixes of files."""
-    found = {}
+    arrays = {}
     for key, value in params.items():
         name = key[4:] if key[:4] in ("arg:", "aux:") else key
-        found[name] = _host_array(value)
-    return found
+        arrays[name] = _host_array(value)
+    return arrays
 
 
 def _host_array(value: Any) -> np.ndarray:

@@ -27,10 +27,10 @@ def entry_shapes(outputs: Sequence[Entry], example: Mapping[str, tuple[int, ...]
     """
     def infer(inputs: Mapping[str, tuple[int, ...]]) -> dict[tuple[int, int], tuple[int, ...]]:
         shapes, nodes = infer_shapes(outputs, {**parameters, **inputs})
-        kept = set()  # parts of imported graphs whose sizes follow from values, and what follows from them
+        data_dependent = set()  # parts of imported graphs whose sizes follow from values, and what follows from them
         for node in nodes:
-            if node.op is not None and (is_onnx_graph(node.op) or any(id(source) in kept for source, _ in node.inputs)):
-                kept.add(id(node))
+            if node.op is not None and (is_onnx_graph(node.op) or any(id(source) in data_dependent for source, _ in node.inputs)):
+                data_dependent.add(id(node))
                 if is_onnx_graph(node.op):
                     shapes.update(((id(node), i), shape) for i, shape in enumerate(declared_shapes(node.parsed()["graph"])))  # type: ignore
                 continue
@@ -52,8 +52,8 @@ def entry_shapes(outputs: Sequence[Entry], example: Mapping[str, tuple[int, ...]
             return None
 
     # A doubled size keeps its divisors.
-    found = other({(name, axis): 2 * example[name][axis] for name, axis in open_sizes})
-    if found is None:
+    trial = other({(name, axis): 2 * example[name][axis] for name, axis in open_sizes})
+    if trial is None:
         groups: dict[object, list] = {}  # sizes that are meant to be one: of one name, or equal and of the same axis
         for name, axis in open_sizes:
             size = declared[name][axis]
@@ -66,11 +66,11 @@ def entry_shapes(outputs: Sequence[Entry], example: Mapping[str, tuple[int, ...]
                     continue
                 tried = other({**free, **changed})
                 if tried is not None:
-                    free, found = {**free, **changed}, tried
+                    free, trial = {**free, **changed}, tried
                     break
-    if found is None:
+    if trial is None:
         return shapes
-    return {entry: shape if shape is None else tuple(a if a == b else None for a, b in zip(shape, found[entry])) for entry, shape in shapes.items()}
+    return {entry: shape if shape is None else tuple(a if a == b else None for a, b in zip(shape, trial[entry])) for entry, shape in shapes.items()}
 
 
 def entry_types(outputs: Sequence[Entry], inputs: Mapping[str, np.dtype], parameters: Mapping[str, np.ndarray]) -> dict[tuple[int, int], np.dtype]:

@@ -60,8 +60,8 @@ def varint(number: int) -> bytes:
     >>> varint(300).hex()
     'ac02'
     """
-    found = bytearray()
+    encoded = bytearray()
     while number > 0x7F:
-        found.append(number & 0x7F | 0x80)
+        encoded.append(number & 0x7F | 0x80)
         number >>= 7
-    return bytes((*found, number))
+    return bytes((*encoded, number))

@@ -64,9 +64,9 @@ def _divide(lhs, rhs):
 
 def _modulo(lhs, rhs):
     # The sign is the divisor's, as in Python; the remainder of a division by 0 is 0.
-    found = pointwise.rest_of(lhs, rhs)
-    if found is not None:
-        return found
+    result = pointwise.rest_of(lhs, rhs)
+    if result is not None:
+        return result
     zero = rhs == 0
     return torch.remainder(lhs, rhs.masked_fill(zero, 1)).masked_fill(zero, 0)
 
@@ -117,18 +117,18 @@ _minimum = elementwise_pair(torch.minimum, "The smaller of two values. The gradi
 def _selection_gradient(kernel, first, second):
     """Return the gradient of a selection between two inputs: `first` and `second` compute their masks; `kernel` computes both gradients."""
     def gradient(out_grads, inputs, outputs):
-        found = kernel(*inputs, out_grads[0])
-        if found is None:
+        gradients = kernel(*inputs, out_grads[0])
+        if gradients is None:
             zero = torch.zeros((), dtype=out_grads[0].dtype, device=out_grads[0].device)
-            found = [torch.where(mine(*inputs), out_grads[0], zero) for mine in (first, second)]
-        return tuple(_sum_to(d, i) for d, i in zip(found, inputs))
+            gradients = [torch.where(mine(*inputs), out_grads[0], zero) for mine in (first, second)]
+        return tuple(_sum_to(d, i) for d, i in zip(gradients, inputs))
     return gradient
 
 
 def _modulo_gradient(out_grads, inputs, outputs):
     gradient, (lhs, rhs) = out_grads[0], inputs
-    found = pointwise.rest_of_back(lhs, rhs, gradient)
-    return _sum_to(gradient, lhs), _sum_to(-gradient * torch.floor(lhs / rhs) if found is None else found, rhs)
+    result = pointwise.rest_of_back(lhs, rhs, gradient)
+    return _sum_to(gradient, lhs), _sum_to(-gradient * torch.floor(lhs / rhs) if result is None else result, rhs)
 
 
 for _operator in _modulos:

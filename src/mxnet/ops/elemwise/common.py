@@ -63,8 +63,8 @@ def integer_power(base: torch.Tensor, exponent: Any, dtype: Any) -> torch.Tensor
     if power.is_cuda and not any(isinstance(x, float) and x % 1 for x in (base, exponent)):
         # CUDA misses whole numbers by the last bit, and 3 to the power of 1 would become 2.
         power = power + torch.where(power.isfinite(), power.round() - power, 0).detach()
-    whole = convert(power, way_from_double(dtype))
-    return whole if whole.dtype is dtype else convert(whole, dtype)
+    result = convert(power, way_from_double(dtype))
+    return result if result.dtype is dtype else convert(result, dtype)
 
 
 def divide_integers(lhs: torch.Tensor, rhs: torch.Tensor) -> torch.Tensor:

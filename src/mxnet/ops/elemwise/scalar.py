@@ -60,9 +60,9 @@ def _modulo(data, scalar):
 
 
 def _rest_by(data, scalar):
-    found = pointwise.rest_by(data, scalar)
-    if found is not None:
-        return found
+    result = pointwise.rest_by(data, scalar)
+    if result is not None:
+        return result
     zero = data == 0
     return torch.remainder(_like(data, scalar), data.masked_fill(zero, 1)).masked_fill(zero, 0)
 
@@ -87,8 +87,8 @@ def _comparison(function):
 def _logic(with_false, with_true):
     """Return a function that combines an array with a scalar by its truth value: a comparison of the array with 0, or a constant."""
     def combine(data, scalar):
-        what = with_true if torch.full((), scalar, dtype=data.dtype) else with_false
-        return torch.full_like(data, what) if isinstance(what, int) else truth(what, data, 0)
+        result = with_true if torch.full((), scalar, dtype=data.dtype) else with_false
+        return torch.full_like(data, result) if isinstance(result, int) else truth(result, data, 0)
     return combine
 
 
@@ -123,8 +123,8 @@ _scalar(_logic(torch.ne, torch.eq), "1 where exactly one of x and scalar is othe
 
 
 def _rest_by_gradient(out_grads, inputs, outputs, *, scalar=1.0, is_int=True):
-    found = pointwise.rest_by_back(inputs[0], out_grads[0], scalar)
-    return -torch.floor(scalar / inputs[0]) * out_grads[0] if found is None else found
+    result = pointwise.rest_by_back(inputs[0], out_grads[0], scalar)
+    return -torch.floor(scalar / inputs[0]) * out_grads[0] if result is None else result
 
 
 _rest_by_op.gradient(_rest_by_gradient, of_integers=False)

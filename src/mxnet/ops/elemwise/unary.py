@@ -36,18 +36,18 @@ def _round(data):
     # 0.5 keeps 0.49999997 from becoming 1.
     if not data.is_floating_point():
         return data.clone()
-    found = pointwise.round_away(data)
-    if found is not None:
-        return found
+    result = pointwise.round_away(data)
+    if result is not None:
+        return result
     below_half = 0.5 - torch.finfo(data.dtype).eps / 4
     return torch.trunc(data + torch.copysign(data.new_full((), below_half), data))
 
 
 def _rint(data):
     # Halves go down (MXNet's own rule, mshadow_op.h), not to even numbers.
-    found = pointwise.round_down(data)
-    if found is not None:
-        return found
+    result = pointwise.round_down(data)
+    if result is not None:
+        return result
     floor, ceil = torch.floor(data), torch.ceil(data)
     return torch.where(data - floor <= ceil - data, floor, ceil)
 
@@ -56,8 +56,8 @@ def _gamma(data):
     if not data.is_floating_point():
         return _gamma(data.double()).round()  # exact, unlike exp(lgamma)
     if data.dtype is not torch.float64:
-        found = pointwise.gamma(data)
-        return _gamma(data.double()).to(data.dtype) if found is None else found
+        result = pointwise.gamma(data)
+        return _gamma(data.double()).to(data.dtype) if result is None else result
     # lgamma gives the magnitude only; between the poles at 0, -1, -2, ... the sign alternates. At -1, -2, ... the result is NaN.
     floor = torch.floor(data)
     size = torch.lgamma(data).exp()
@@ -70,14 +70,14 @@ def _logical_not(data):
 
 
 def _softsign(data):
-    found = pointwise.softsign(data)
-    return torch.nn.functional.softsign(data) if found is None else found
+    result = pointwise.softsign(data)
+    return torch.nn.functional.softsign(data) if result is None else result
 
 
 def _cbrt(data):
-    found = pointwise.cube_root(data)
-    if found is not None:
-        return found
+    result = pointwise.cube_root(data)
+    if result is not None:
+        return result
     return torch.copysign(data.abs().double().pow(1 / 3), data)
 
 
@@ -137,8 +137,8 @@ _math("logical_not", _logical_not, "1 where x is 0, 0 elsewhere, in the type of 
 
 @_cbrt_op.gradient
 def _(out_grads, inputs, outputs):
-    found = pointwise.cube_root_back(outputs[0], out_grads[0])
-    return out_grads[0] / (3 * outputs[0] * outputs[0]) if found is None else found
+    result = pointwise.cube_root_back(outputs[0], out_grads[0])
+    return out_grads[0] / (3 * outputs[0] * outputs[0]) if result is None else result
 
 
 @_rcbrt_op.gradient
@@ -148,9 +148,9 @@ def _(out_grads, inputs, outputs):
 
 @_softsign_op.gradient
 def _(out_grads, inputs, outputs):
-    found = pointwise.softsign_back(inputs[0], out_grads[0])
-    if found is not None:
-        return found
+    result = pointwise.softsign_back(inputs[0], out_grads[0])
+    if result is not None:
+        return result
     size = inputs[0].abs() + 1  # half precision may not hold its square
     return out_grads[0] / size / size
 
@@ -364,8 +364,8 @@ def clip(data, *, a_min: float, a_max: float):
 
 @clip.gradient
 def _(out_grads, inputs, outputs, *, a_min, a_max):
-    found = pointwise.clip_back(inputs[0], out_grads[0], a_min, a_max)
-    return out_grads[0].masked_fill((inputs[0] > a_max) | (inputs[0] < a_min), 0) if found is None else found  # NaN passes
+    result = pointwise.clip_back(inputs[0], out_grads[0], a_min, a_max)
+    return out_grads[0].masked_fill((inputs[0] > a_max) | (inputs[0] < a_min), 0) if result is None else result  # NaN passes
 
 
 @op("smooth_l1", complete_rule="shape", aliases=("_npx_smooth_l1",), same_shape=True, amp="float32")

@@ -21,8 +21,8 @@ def _saturate(values, dtype):
 
 
 def _brightness(image, factor):
-    found = kernels.shift(image, factor, _NOTHING)
-    return found if found is not None else _saturate(image.float() * factor, image.dtype)
+    result = kernels.shift(image, factor, _NOTHING)
+    return result if result is not None else _saturate(image.float() * factor, image.dtype)
 
 
 def _contrast(image, factor):
@@ -33,16 +33,16 @@ def _contrast(image, factor):
         pixels = image.float()
         mean = (pixels * constant(LUMA, pixels.dtype, pixels.device) * 3 if image.shape[-1] > 1 else pixels).mean()
     change = (1 - factor) * mean
-    found = kernels.shift(image, factor, change.expand(3).contiguous())
-    return found if found is not None else _saturate(image.float() * factor + change, image.dtype)
+    result = kernels.shift(image, factor, change.expand(3).contiguous())
+    return result if result is not None else _saturate(image.float() * factor + change, image.dtype)
 
 
 def _saturation(image, factor):
     if image.shape[-1] == 1:
         return image.clone()
-    found = kernels.fade(image, factor, (1 - factor) * LUMA[2])
-    if found is not None:
-        return found
+    result = kernels.fade(image, factor, (1 - factor) * LUMA[2])
+    if result is not None:
+        return result
     pixels = image.float()
     # MXNet 1.9.1 (image_random-inl.h) keeps only the blue part of the gray value; models were trained with that.
     return _saturate(pixels * factor + (1 - factor) * LUMA[2] * pixels[..., 2:], image.dtype)
@@ -52,9 +52,9 @@ def _hue(image, turn):
     """Rotate the hue of an RGB image by `turn` of a full circle, by way of hue, lightness and saturation."""
     if image.shape[-1] == 1:
         return image.clone()
-    found = kernels.rotate_hue(image, turn)
-    if found is not None:
-        return found
+    result = kernels.rotate_hue(image, turn)
+    if result is not None:
+        return result
     r, g, b = image.permute(2, 0, 1).float().contiguous().div_(255).unbind()
     high, low = torch.maximum(torch.maximum(r, g), b), torch.minimum(torch.minimum(r, g), b)
     spread, total = high - low, high + low
@@ -198,9 +198,9 @@ def _lighting(image, alpha):
     if image.shape[-1] == 1:
         return image.clone()
     shift = sent(_PCA, image.device) @ alpha
-    found = kernels.shift(image, 1, shift)
-    if found is not None:
-        return found
+    result = kernels.shift(image, 1, shift)
+    if result is not None:
+        return result
     # Line by line: three numbers at a time are too few for a processor's vectors.
     lines = image.flatten(1)
     return _saturate(lines.float() + shift.repeat(image.shape[1]), image.dtype).view(image.shape)

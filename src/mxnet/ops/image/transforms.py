@@ -197,8 +197,8 @@ def flip_top_bottom(data):
 
 
 def _mirrored(data):
-    found = mirror(data)
-    return data.flip(1) if found is None else found
+    result = mirror(data)
+    return data.flip(1) if result is None else result
 
 
 def keeps(data: torch.Tensor) -> Any:

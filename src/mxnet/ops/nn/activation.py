@@ -90,9 +90,9 @@ def _random_slopes(data, lower, upper):
     bank = None if data.device.type == "meta" else random_state.source(data.device)
     if bank is None:
         return torch.empty_like(data).uniform_(lower, upper, generator=random_state.generator(data.device))
-    found = bank.draw("uniform", data.numel(), torch.float64 if data.dtype in (torch.float16, torch.float64) else torch.float32, 0.0, 1.0)
+    numbers = bank.draw("uniform", data.numel(), torch.float64 if data.dtype in (torch.float16, torch.float64) else torch.float32, 0.0, 1.0)
     # In three steps, each rounded, as MXNet computes them.
-    return found.view(data.shape).to(data.dtype).mul_(upper - lower).add_(lower)
+    return numbers.view(data.shape).to(data.dtype).mul_(upper - lower).add_(lower)
 
 
 @op("LeakyReLU", complete_rule="shape", aliases=("_npx_leaky_relu",), inputs_rule=_leaky_inputs, output_names=("output", "mask"),

@@ -80,8 +80,8 @@ def check_bias(name: str, bias: Any, no_bias: bool) -> None:
 
 def same_type(in_types: Any, out_types: Any, **_: Any) -> Any:
     """Infer one type for all inputs and outputs."""
-    found = next((t for t in (*in_types, *out_types) if t is not None), None)
-    return [t or found for t in in_types], [t or found for t in out_types]
+    dtype = next((t for t in (*in_types, *out_types) if t is not None), None)
+    return [t or dtype for t in in_types], [t or dtype for t in out_types]
 
 
 def param_type(dtype: Any) -> Any:

@@ -17,16 +17,16 @@ def quadratic(data, *, a: float = 0.0, b: float = 0.0, c: float = 0.0):
     >>> mx.nd.contrib.quadratic(mx.nd.array([0, 1, 2]), a=1, b=10, c=100).asnumpy()
     array([100., 111., 124.], dtype=float32)
     """
-    found = pointwise.quadratic(data, a, b, c)
-    if found is not None:
-        return found
+    result = pointwise.quadratic(data, a, b, c)
+    if result is not None:
+        return result
     return (data * a).add_(b).mul(data).add_(c) if data.is_floating_point() else ((data * a + b) * data + c).to(data.dtype)
 
 
 @quadratic.gradient
 def _(out_grads, inputs, outputs, *, a=0.0, b=0.0, c=0.0):
-    found = pointwise.quadratic_back(inputs[0], out_grads[0], a, b)
-    return (inputs[0] * (2 * a)).add_(b) * out_grads[0] if found is None else found
+    result = pointwise.quadratic_back(inputs[0], out_grads[0], a, b)
+    return (inputs[0] * (2 * a)).add_(b) * out_grads[0] if result is None else result
 
 
 def _pass_gradient(out_grads, inputs, outputs, **_):
@@ -257,7 +257,7 @@ def _hawkes_shape_rule(in_shapes, out_shapes):
 
 @hawkes_log_likelihood.dtype_rule
 def _hawkes_dtype_rule(in_types, out_types):
-    found = next((t for i, t in enumerate((*in_types, *out_types)) if t is not None and i != 5), None)
-    in_types = [t or found for t in in_types]
+    dtype = next((t for i, t in enumerate((*in_types, *out_types)) if t is not None and i != 5), None)
+    in_types = [t or dtype for t in in_types]
     in_types[5] = torch.int32
-    return in_types, [t or found for t in out_types]
+    return in_types, [t or dtype for t in out_types]

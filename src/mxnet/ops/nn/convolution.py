@@ -118,11 +118,11 @@ def _check_window(name, shape, kernel, stride, dilate, pad, num_filter, num_grou
         raise MXNetError(f"{name}: `layout` must name the {ndim + 2} axes that `kernel` {kernel} asks for, received {shortened(layout)}")
     if len(shape) != ndim + 2:
         raise MXNetError(f"{name}: `kernel` {kernel} needs {ndim + 2}-D data, received shape {tuple(shape)}")
-    for what, sizes, least in (("kernel", kernel, 1), ("stride", stride, 1), ("dilate", dilate, 1), ("pad", pad, 0)):
+    for attribute, sizes, least in (("kernel", kernel, 1), ("stride", stride, 1), ("dilate", dilate, 1), ("pad", pad, 0)):
         if len(sizes) != ndim or min(sizes) < least:
-            raise MXNetError(f"{name}: `{what}` must be {ndim} numbers of at least {least}, as `kernel` {kernel}, received {sizes}")
+            raise MXNetError(f"{name}: `{attribute}` must be {ndim} numbers of at least {least}, as `kernel` {kernel}, received {sizes}")
         if max(sizes) > _FAR:
-            raise MXNetError(f"{name}: `{what}` must lie below 2**31, received {sizes}")
+            raise MXNetError(f"{name}: `{attribute}` must lie below 2**31, received {sizes}")
     if num_filter < 1 or num_group < 1 or num_filter % num_group:
         raise MXNetError(f"{name}: `num_filter` must be a positive multiple of `num_group`, received {num_filter} and {num_group}")
     if shape[1] >= 0 and shape[1] % num_group:

@@ -57,12 +57,12 @@ def _batch_norm(data, gamma, beta, moving_mean, moving_var, eps, momentum, fix_g
     moved = axis != 1 and axis + data.dim() != 1
     if moved:
         data = data.movedim(axis, 1)
-    found = _normalize_batch(data, None if fix_gamma else gamma, beta, moving_mean, moving_var, eps, momentum, output_mean_var,
-                             training and not use_global_stats, inverse_deviation)
+    results = _normalize_batch(data, None if fix_gamma else gamma, beta, moving_mean, moving_var, eps, momentum, output_mean_var,
+                               training and not use_global_stats, inverse_deviation)
     if not moved:
-        return found
-    out = (found[0] if output_mean_var else found).movedim(1, axis).contiguous()
-    return (out, *found[1:]) if output_mean_var else out
+        return results
+    out = (results[0] if output_mean_var else results).movedim(1, axis).contiguous()
+    return (out, *results[1:]) if output_mean_var else out
 
 
 def _batch_norm_shape_rule(in_shapes, out_shapes, *, axis=1, **_):
@@ -125,9 +125,9 @@ def batch_norm_with_relu(data, gamma, beta, moving_mean, moving_var, *, eps: flo
     array([[0., 0.],
            [1., 1.]], dtype=float32)
     """
-    found = _batch_norm(data, gamma, beta, moving_mean, moving_var, eps, momentum, fix_gamma, use_global_stats, output_mean_var, axis,
-                        training)
-    return (torch.relu(found[0]), *found[1:]) if output_mean_var else torch.relu(found)
+    results = _batch_norm(data, gamma, beta, moving_mean, moving_var, eps, momentum, fix_gamma, use_global_stats, output_mean_var, axis,
+                          training)
+    return (torch.relu(results[0]), *results[1:]) if output_mean_var else torch.relu(results)
 
 
 @op("BatchNorm_v1", complete_rule="shape", **_MOVING, names_output=True)

@@ -166,12 +166,12 @@ def _check(name, shape, kernel, stride, pad, pool_type, p_value, global_pool, la
     if global_pool:
         return stride, pad
     if not kernel:
-        raise MXNetError(f"{name}: `kernel` must be given where `global_pool` is not set")
+        raise MXNetError(f"{name}: `kernel` must be given where `global_pool` is not set, received {kernel}")
     if len(kernel) != len(shape) - 2:
         raise MXNetError(f"{name}: `kernel` must have {len(shape) - 2} sizes for {len(shape)}-D data, received {kernel}")
-    for what, sizes, least in (("kernel", kernel, 1), ("stride", stride, 1), ("pad", pad, 0)):
+    for attribute, sizes, least in (("kernel", kernel, 1), ("stride", stride, 1), ("pad", pad, 0)):
         if sizes and (len(sizes) < len(kernel) or min(sizes[:len(kernel)]) < least):
-            raise MXNetError(f"{name}: `{what}` must be {len(kernel)} sizes of at least {least}, received {sizes}")
+            raise MXNetError(f"{name}: `{attribute}` must be {len(kernel)} sizes of at least {least}, received {sizes}")
     return stride[:len(kernel)], pad[:len(kernel)]
 
 
@@ -268,13 +268,13 @@ def _pooling_v1_gradient(out_grads, inputs, outputs, *, kernel=(), pool_type="ma
     ends = [(n - 1) * s + k for n, s, k in zip(sizes, stride, kernel)]
     beyond = [max(e - n, 0) for e, n in zip(ends, padded.shape[2:])]
     padded = _functional.pad(padded, (0, beyond[1], 0, beyond[0]), value=torch.nan)
-    found = torch.zeros_like(padded)
+    result = torch.zeros_like(padded)
     share = grad / math.prod(kernel) if pool_type == "avg" else grad
     for i in range(kernel[0]):
         for j in range(kernel[1]):
             window = (..., slice(i, i + (sizes[0] - 1) * stride[0] + 1, stride[0]), slice(j, j + (sizes[1] - 1) * stride[1] + 1, stride[1]))
-            found[window] += torch.where(padded[window] == out, share, 0) if pool_type == "max" else share
-    return found[:, :, pad[0]:pad[0] + data.shape[2], pad[1]:pad[1] + data.shape[3]].contiguous()
+            result[window] += torch.where(padded[window] == out, share, 0) if pool_type == "max" else share
+    return result[:, :, pad[0]:pad[0] + data.shape[2], pad[1]:pad[1] + data.shape[3]].contiguous()
 
 
 def _require_maps(shape):

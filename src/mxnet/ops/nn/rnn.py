@@ -15,7 +15,7 @@ from ..schema import Fraction, Training
 from .common import assign, same_type
 from .rnn_layout import layout_of
 
-_FUSED: dict[str, Any] = {"rnn_relu": torch._VF.rnn_relu, "rnn_tanh": torch._VF.rnn_tanh, "lstm": torch._VF.lstm, "gru": torch._VF.gru}
+TORCH_FUNCTIONS: dict[str, Any] = {"rnn_relu": torch._VF.rnn_relu, "rnn_tanh": torch._VF.rnn_tanh, "lstm": torch._VF.lstm, "gru": torch._VF.gru}
 
 
 class Parts(tuple):
@@ -24,9 +24,9 @@ class Parts(tuple):
     ordered: Optional[recurrent.Ordered]
 
     def __new__(cls, parts: Any, ordered: Any = None) -> Any:
-        found = super().__new__(cls, parts)
-        found.ordered = ordered
-        return found
+        state = super().__new__(cls, parts)
+        state.ordered = ordered
+        return state
 
 
 def _input_names(attributes):
@@ -74,14 +74,14 @@ def _run_fused(mode, data, states, cells, num_layers, directions, batch_sizes=No
     if len(cells[0]) > 4:
         with warnings.catch_warnings():  # torch warns that oneDNN has no projections
             warnings.simplefilter("ignore")
-            found = torch._VF.lstm(data, hidden, flat, True, num_layers, 0.0, train, directions == 2, False) if batch_sizes is None else \
+            results = torch._VF.lstm(data, hidden, flat, True, num_layers, 0.0, train, directions == 2, False) if batch_sizes is None else \
                 torch._VF.lstm(data, batch_sizes, hidden, flat, True, num_layers, 0.0, train, directions == 2)
-        return found[0], found[1:]
+        return results[0], results[1:]
     if batch_sizes is None:
-        found = _FUSED[mode](data, hidden, flat, True, num_layers, 0.0, train, directions == 2, False)
+        results = TORCH_FUNCTIONS[mode](data, hidden, flat, True, num_layers, 0.0, train, directions == 2, False)
     else:
-        found = _FUSED[mode](data, batch_sizes, hidden, flat, True, num_layers, 0.0, train, directions == 2)
-    return found[0], found[1:]
+        results = TORCH_FUNCTIONS[mode](data, batch_sizes, hidden, flat, True, num_layers, 0.0, train, directions == 2)
+    return results[0], results[1:]
 
 
 def _clipped_lstm_cell(data, hidden, carry, cell, clip, order):
@@ -160,10 +160,10 @@ def _run_clipped_lengths(data, states, cells, num_layers, directions, clip, leng
             for t in range(data.shape[0]):
                 _, hidden, carry = _clipped_lstm_cell(inputs[t:t + 1], hidden, carry, cells[i], clip, (0,))
                 rows.append((hidden, carry))
-            steps, kept = map(torch.stack, zip(*rows))
+            steps, states_of_steps = map(torch.stack, zip(*rows))
             empty = (lengths == 0).unsqueeze(1)
-            for values, before, found in ((steps, states[0][i], hiddens), (kept, states[1][i], carries)):
-                found.append(torch.where(empty, before, values.gather(0, last.expand(1, *values.shape[1:])).squeeze(0)))
+            for values, before, parts in ((steps, states[0][i], hiddens), (states_of_steps, states[1][i], carries)):
+                parts.append(torch.where(empty, before, values.gather(0, last.expand(1, *values.shape[1:])).squeeze(0)))
             steps = steps.masked_fill(~valid, 0)
             outputs.append(_reverse_sequences(steps, lengths) if d else steps)
         data = outputs[0] if directions == 1 else torch.cat(outputs, 2)
@@ -302,8 +302,8 @@ def _rnn_shape_rule(in_shapes, out_shapes, *, state_size, num_layers, bidirectio
 @rnn.dtype_rule
 def _rnn_dtype_rule(in_types, out_types, *, mode, use_sequence_length, **_):
     count = 4 if mode == "lstm" else 3
-    found, out_types = same_type(in_types[:count], out_types)
-    return [*found, *(t or found[0] for t in in_types[count:])], out_types
+    types, out_types = same_type(in_types[:count], out_types)
+    return [*types, *(t or types[0] for t in in_types[count:])], out_types
 
 
 @quantized_form(rnn, "_contrib_quantized_rnn", ends=SHIFTED, result=torch.float32, real=lambda attributes: True, stochastic=rnn.stochastic,

@@ -71,7 +71,7 @@ def softmax(data, length=None, *, axis: int = -1, temperature: Optional[float] =
 
 def _refuse_length(name, use_length):
     if use_length:
-        raise MXNetError(f"{name}: `use_length` is only for softmax; mask the data instead")
+        raise MXNetError(f"{name}: `use_length` is only for softmax, received {use_length}; mask the data instead")
 
 
 @op("log_softmax", complete_rule="shape", aliases=("_npx_log_softmax",), method=True, names_input=True, amp="float32")

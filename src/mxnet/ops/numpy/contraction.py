@@ -203,7 +203,7 @@ def einsum(*data, subscripts: str = "", optimize: int = 0):
 def _with_result(subscripts, count):
     """The subscripts for `count` operands with those of the result, which may be left out."""
     if not count:
-        raise MXNetError("_npi_einsum: must specify the subscripts and at least one operand")
+        raise MXNetError(f"_npi_einsum: must specify the subscripts and at least one operand, received {subscripts!r:.40} and {count} operands")
     terms = subscripts.split("->")[0].count(",") + 1
     if terms != count:
         raise MXNetError(f"_npi_einsum: the subscripts {subscripts!r} are for {terms} operands, received {count}")
@@ -211,8 +211,8 @@ def _with_result(subscripts, count):
         return subscripts
     # NumPy orders letters by the alphabet, with capitals first; torch does too but only among those it keeps.
     letters = subscripts.replace(",", "").replace(".", "").replace(" ", "")
-    kept = "".join(sorted(c for c in set(letters) if letters.count(c) == 1))
-    return f"{subscripts}->{'...' if '...' in subscripts else ''}{kept}"
+    free_letters = "".join(sorted(c for c in set(letters) if letters.count(c) == 1))
+    return f"{subscripts}->{'...' if '...' in subscripts else ''}{free_letters}"
 
 
 @einsum.shape_rule

@@ -93,19 +93,19 @@ def arange(*, start: float, stop: Optional[float] = None, step: float = 1.0, rep
     start = 0.0 if stop is None else start
     places = torch.arange(count, device=device)
     # For integers the step is one, too: it is truncated before it is multiplied.
-    whole = not dtype.is_floating_point or start == int(start) and step == int(step)
-    return (places * int(step) + int(start) if whole else places.double() * step + start).to(dtype)
+    are_integers = not dtype.is_floating_point or start == int(start) and step == int(step)
+    return (places * int(step) + int(start) if are_integers else places.double() * step + start).to(dtype)
 
 
 def _arange_size(start, stop, step, repeat, infer_range):
     if stop is None:
         if infer_range:
-            raise MXNetError("_npi_arange: `stop` must be given; it cannot be inferred")
+            raise MXNetError("_npi_arange: `stop` must be given, received None; it cannot be inferred")
         start, stop = 0.0, start
     if repeat != 1:
         raise MXNetError(f"_npi_arange: only repeat=1 is supported, received {repeat}; use repeat")
     if step == 0:
-        raise MXNetError("_npi_arange: `step` must not be 0")
+        raise MXNetError(f"_npi_arange: `step` must not be 0, received {step}")
     return max(math.ceil((stop - start) / step), 0)
 
 

@@ -27,7 +27,7 @@ def _unary(name, of=None, aliases=()):
 
     def fn(x):
         if x.dtype is torch.bool:
-            raise MXNetError(f"_npi_{name}: not supported for boolean arrays; convert with astype")
+            raise MXNetError(f"_npi_{name}: not supported for boolean arrays, received {name_of(x.dtype)}; convert with astype")
         try:
             return legacy(x)
         except RuntimeError:
@@ -241,7 +241,8 @@ def _bits(function):
 
 def _subtract(a, b):
     if a.dtype is torch.bool:
-        raise MXNetError("_npi_subtract: not supported for boolean arrays; use bitwise_xor or logical_not")
+        raise MXNetError(f"_npi_subtract: not supported for boolean arrays, received {name_of(a.dtype)} and {name_of(b.dtype)}; use bitwise_xor "
+                         "or logical_not")
     return torch.sub(a, b)
 
 

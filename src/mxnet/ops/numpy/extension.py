@@ -1,6 +1,7 @@
 """Operators of ``mx.npx`` that MXNet 2.0 added, and its names of operators that ``mx.nd`` has had."""
 from ...base import MXNetError
 from .. import bounds
+from ..dtypes import name_of
 from ..registry import alias, op
 from ..schema import Optional, Shape
 from .common import shape_of_inputs
@@ -23,7 +24,7 @@ for _name, _of in _NAMES.items():
 def _places(operator, a, ind):
     """Return the rows of indices, one for each of the leading axes; a vector of indices applies to the first axis."""
     if ind.is_floating_point() and not ind.is_meta:
-        raise MXNetError(f"{operator}: `ind` must hold integers; convert with astype('int64')")
+        raise MXNetError(f"{operator}: `ind` must hold integers, received {name_of(ind.dtype)}; convert with astype('int64')")
     rows = ind.reshape(1, -1) if ind.dim() < 2 else ind
     if rows.shape[0] > a.dim():
         raise MXNetError(f"{operator}: at most {a.dim()} rows of indices expected, one an axis of `a`; received shape {tuple(ind.shape)}")

@@ -99,7 +99,7 @@ def bincount(data, weights=None, *, minlength: int = 0, has_weights: bool = Fals
     if data.dim() > 1:
         raise MXNetError(f"_npi_bincount: `data` must have one axis, received shape {tuple(data.shape)}")
     if data.numel() and data.min().item() < 0:
-        raise MXNetError("_npi_bincount: `data` must not hold negative numbers")
+        raise MXNetError(f"_npi_bincount: `data` must not hold negative numbers, received {data.min().item()}")
     minlength = max(minlength, 0)
     if weights is None:
         return torch.bincount(data.reshape(-1), minlength=minlength).to(data.dtype)
@@ -223,22 +223,22 @@ boolean_mask_assign_tensor.dtype_rule(_masked_types)
 def _positions(operator, size, obj, start, stop, step, int_ind, room=0, ignore_outside=False):
     """The places that an integer, a slice or an array name on an axis of `size`, as a list; `room` more are allowed at the end."""
     if int_ind is not None:
-        found = [int_ind]
+        positions = [int_ind]
     elif obj is not None:
-        found = obj.reshape(-1).tolist()
+        positions = obj.reshape(-1).tolist()
         if obj.dtype is torch.bool:
             if obj.numel() != size:
                 raise MXNetError(f"{operator}: a boolean `obj` must be as long as the axis, {size}, received {obj.numel()}")
-            return [i for i, chosen in enumerate(found) if chosen]
-        found = [int(i) for i in found]
+            return [i for i, chosen in enumerate(positions) if chosen]
+        positions = [int(i) for i in positions]
         if ignore_outside:
-            found = [i for i in found if 0 <= i < size]
+            positions = [i for i in positions if 0 <= i < size]
     else:
         return list(range(*slice(start, stop, step).indices(size)))
-    for i in found:
+    for i in positions:
         if not -size <= i < size + room:
             raise MXNetError(f"{operator}: indices must be in [{-size}, {size + room - 1}], received {i}")
-    return [i + size if i < 0 else i for i in found]
+    return [i + size if i < 0 else i for i in positions]
 
 
 @op("_npi_delete", data_dependent_shape=True, complete_rule="shape")
@@ -262,7 +262,7 @@ def delete(arr, obj=None, *, start: Optional[int] = None, stop: Optional[int] = 
     if step is not None:
         int_ind = None  # a slice is meant
         if step == 0:
-            raise MXNetError("_npi_delete: `step` must not be 0")
+            raise MXNetError(f"_npi_delete: `step` must not be 0, received {step}")
     if axis is None:
         arr, axis = arr.reshape(-1), 0
     elif not arr.dim():
@@ -271,8 +271,8 @@ def delete(arr, obj=None, *, start: Optional[int] = None, stop: Optional[int] = 
         axis = normalize_axis("_npi_delete", axis, arr.dim())
     size = arr.shape[axis]
     gone = set(_positions("_npi_delete", size, obj, start, stop, step, int_ind, ignore_outside=True))
-    kept = constant([i for i in range(size) if i not in gone], torch.int64, arr.device)
-    return arr.index_select(axis, kept)
+    remaining = constant([i for i in range(size) if i not in gone], torch.int64, arr.device)
+    return arr.index_select(axis, remaining)
 
 
 @delete.shape_rule
@@ -400,7 +400,7 @@ def diag_indices_from(data):
     (array([0, 1], dtype=int64), array([0, 1], dtype=int64))
     """
     if data.dim() < 2:
-        raise InvalidValueError("_npi_diag_indices_from: input array must be at least 2-d")
+        raise InvalidValueError(f"_npi_diag_indices_from: input array must be at least 2-d, received shape {tuple(data.shape)}")
     if len(set(data.shape)) != 1:
         raise InvalidValueError(f"_npi_diag_indices_from: axes of equal length expected, received {tuple(data.shape)}")
     return torch.arange(data.shape[0], device=data.device).repeat(data.dim(), 1)

@@ -26,13 +26,13 @@ def concatenate(*data, axis: Optional[int] = 0, dim: Optional[int] = None):
            [3., 4.]])
     """
     if not data:
-        raise MXNetError("_npi_concatenate: need at least one array to concatenate")
+        raise MXNetError("_npi_concatenate: need at least one array to concatenate, received none")
     require_one_type("_npi_concatenate", *data)
     axis = axis if dim is None else dim
     if axis is None:
         return torch.cat([t.reshape(-1) for t in data])
     if not data[0].dim():
-        raise MXNetError("_npi_concatenate: arrays without axes cannot be concatenated; use stack, or axis=None")
+        raise MXNetError(f"_npi_concatenate: arrays without axes cannot be concatenated along axis {axis}; use stack, or axis=None")
     return torch.cat(data, axis) if len(data) > 1 else data[0].clone()
 
 
@@ -44,7 +44,7 @@ def _(in_shapes, out_shapes, *, axis, dim, **_):
     if axis is None:
         return in_shapes, [unify(out_shapes[0], (sum(map(product, in_shapes)) if all(map(known, in_shapes)) else -1,))]
     if not in_shapes[0]:
-        raise MXNetError("_npi_concatenate: arrays without axes cannot be concatenated; use stack, or axis=None")
+        raise MXNetError(f"_npi_concatenate: arrays without axes cannot be concatenated along axis {axis}; use stack, or axis=None")
     return in_shapes, [unify(out_shapes[0], _joined("_npi_concatenate", in_shapes, axis))]
 
 
@@ -66,7 +66,7 @@ def _stacking(name, function, least, axis, doc, shapes, result):
 
     def require_arrays(data):
         if not data:
-            raise MXNetError(f"{full}: need at least one array")
+            raise MXNetError(f"{full}: need at least one array, received none")
 
     def fn(*data, dim: int = 1):
         require_arrays(data)

@@ -103,7 +103,7 @@ def cholesky(A, *, lower: bool = True):
     try:
         return torch.linalg.cholesky(A, upper=not lower).contiguous()  # LAPACK writes columns
     except torch.linalg.LinAlgError:
-        raise MXNetError("_npi_cholesky: the matrix is not positive definite") from None
+        raise MXNetError(f"_npi_cholesky: the matrix of shape {tuple(A.shape)} is not positive definite") from None
 
 
 @cholesky.shape_rule
@@ -325,7 +325,7 @@ def _real_eigen(name, A):
 def _finite(name, A):
     """`A`, which LAPACK would look for eigenvalues in beyond its memory if it held NaN."""
     if A.device.type != "meta" and not bool(A.isfinite().all()):
-        raise MXNetError(f"{name}: a matrix holds infinity or NaN")
+        raise MXNetError(f"{name}: finite numbers expected, received a matrix that holds infinity or NaN")
     return A
 
 
@@ -405,8 +405,8 @@ def eigvalsh(A, *, UPLO: str = "L"):
 
 def _eigen_types(in_types, out_types, **_):
     given = in_types[0]
-    found = given if given in (None, torch.float32) else torch.float64
-    return in_types, [found] * len(out_types)
+    dtype = given if given in (None, torch.float32) else torch.float64
+    return in_types, [dtype] * len(out_types)
 
 
 def _eigen_shapes(count):

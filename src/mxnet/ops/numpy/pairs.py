@@ -84,10 +84,10 @@ _logic("xor", torch.logical_xor, "True where exactly one is other than 0.",
 def floor_quotient(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """The quotient rounded down: of integers 0 where `b` is 0, of floating-point numbers infinite or not a number there."""
     if a.is_floating_point():
-        whole = torch.floor(a / b)
+        floored = torch.floor(a / b)
         # The rounded quotient may have reached the next whole number; torch corrects it, but not where it is infinite or undefined.
         exact = torch.div(a, b, rounding_mode="floor")
-        return torch.where(torch.isfinite(whole) & torch.isfinite(exact) & torch.isfinite(b), exact, whole)
+        return torch.where(torch.isfinite(floored) & torch.isfinite(exact) & torch.isfinite(b), exact, floored)
     if a.dtype in unsigned.WIDER:
         return unsigned.floor_divide(a, b)
     if a.dtype is torch.bool:

@@ -252,9 +252,9 @@ def _shaped(name, compute, doc, spare=0):
         a, = _parameters((input1,), {"a": a}, device)
         _require_range(name, "a", a, strict=True)
         shape, device = _shape(size, (a,)), _where((a,), device)
-        found = compute(_uniform_numbers(shape, device), a).to(torch.float32)
+        numbers = compute(_uniform_numbers(shape, device), a).to(torch.float32)
         _uniform_numbers((spare,), device)
-        return found
+        return numbers
 
     fn.__name__ = fn.__qualname__ = name
     fn.__doc__ = doc
@@ -320,8 +320,8 @@ def _gamma_numbers(sizes, device, shape, scale):
         first = u[..., 0].float()
         v = (1 + c * normal) ** 3
         good = (v > 0) & (torch.log(first) < 0.5 * (normal * normal) + d * (1 - v + torch.log(v.float())))
-        found = torch.where(shape < 1, d * v * scale * torch.pow(u[..., 1].float().double(), (1.0 / shape).float().double()).float(), d * v * scale)
-        out, missing = torch.where(missing & good, found, out), missing & ~good
+        drawn = torch.where(shape < 1, d * v * scale * torch.pow(u[..., 1].float().double(), (1.0 / shape).float().double()).float(), d * v * scale)
+        out, missing = torch.where(missing & good, drawn, out), missing & ~good
     return out
 
 
@@ -384,7 +384,8 @@ def multinomial(a=None, *, n: Annotated[int, Between(0, 1 << 53)], pvals: Option
         return torch.empty((*sizes, p.numel()), dtype=torch.int64, device=device)
     p = p.cpu()  # the shares are computed on the host
     if not (p[:-1].sum().item() <= 1 + 1e-6 and p.min().item() >= 0):
-        raise MXNetError("multinomial: the probabilities must not be negative, and sum(pvals[:-1]) must not be above 1")
+        raise MXNetError("multinomial: the probabilities must not be negative, and sum(pvals[:-1]) must not be above 1; received a smallest one of "
+                         f"{p.min().item():g} and a sum of {p[:-1].sum().item():g}")
     bank = source(device)
     count = product(sizes)
     if bank is None or count * n > _MOST:
@@ -484,12 +485,12 @@ def choice(input1=None, input2=None, *, a: Optional[int] = None, size: Optional[
         raise MXNetError(f"choice: `a` has {population} elements, `p` {weights.numel()}")
     bank = source(device or torch.device("cpu"))
     if bank is None or not replace and population > _MOST:
-        found = _torch_choice(population, count, replace, weights, device)
+        chosen = _torch_choice(population, count, replace, weights, device)
     elif weights is None:
-        found = _plain_choice(bank, population, count, replace)
+        chosen = _plain_choice(bank, population, count, replace)
     else:
-        found = _weighted_choice(bank, weights.detach().float(), count, replace)
-    return found.reshape(sizes)
+        chosen = _weighted_choice(bank, weights.detach().float(), count, replace)
+    return chosen.reshape(sizes)
 
 
 def _torch_choice(population, count, replace, weights, device):
@@ -530,15 +531,15 @@ def _distinct(population, count, source, device):
     """`count` different numbers below `population`; few out of many take the memory of few."""
     if population <= max(1 << 16, 4 * count):
         return torch.randperm(population, generator=source, device=device)[:count]
-    found = torch.empty(0, dtype=torch.int64, device=device)
-    while found.numel() < count:
-        found = torch.cat([found, torch.randint(population, (count,), generator=source, device=device)])
-        order = torch.argsort(found, stable=True)
-        ranked = found[order]
-        first = torch.ones_like(found, dtype=torch.bool)
+    numbers = torch.empty(0, dtype=torch.int64, device=device)
+    while numbers.numel() < count:
+        numbers = torch.cat([numbers, torch.randint(population, (count,), generator=source, device=device)])
+        order = torch.argsort(numbers, stable=True)
+        ranked = numbers[order]
+        first = torch.ones_like(numbers, dtype=torch.bool)
         first[order[1:]] = ranked[1:] != ranked[:-1]
-        found = found[first]
-    return found[:count]
+        numbers = numbers[first]
+    return numbers[:count]
 
 
 @op("_npi_mvn_fallback", no_gradient=True, stochastic=True)

@@ -192,8 +192,8 @@ def _extreme(name, function, of_all, doc, alias, sample):
         axes = axes_of(full, axis, data.dim())
         gradient, extreme = out_grads[0], outputs[0]
         if not keepdims:
-            kept = [1 if axes is None or i in axes else n for i, n in enumerate(data.shape)]
-            gradient, extreme = gradient.reshape(kept), extreme.reshape(kept)
+            with_axes = [1 if axes is None or i in axes else n for i, n in enumerate(data.shape)]
+            gradient, extreme = gradient.reshape(with_axes), extreme.reshape(with_axes)
         return (data == extreme) * gradient
 
 

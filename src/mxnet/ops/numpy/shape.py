@@ -49,9 +49,9 @@ def _(in_shapes, out_shapes, *, newshape, order):
         if rest:
             out = unify(out, tuple(total // rest if n < 0 else n for n in newshape))
     elif source is not None and known(out):
-        out_total, held = math.prod(out), math.prod(n for n in source if n >= 0)
-        if held and sum(n < 0 for n in source) == 1:  # its one unknown size follows from the result
-            source = tuple(out_total // held if n < 0 else n for n in source)
+        out_total, in_total = math.prod(out), math.prod(n for n in source if n >= 0)
+        if in_total and sum(n < 0 for n in source) == 1:  # its one unknown size follows from the result
+            source = tuple(out_total // in_total if n < 0 else n for n in source)
     return [source], [out]
 
 
@@ -212,7 +212,7 @@ def roll(data, *, shift: Optional[Shape] = None, axis: Optional[Shape] = None):
 def _roll(ndim, shift, axis):
     """Return the steps to roll by, and the axes; no axis for the flat array."""
     if shift is None:
-        raise MXNetError("_np_roll: `shift` must be given")
+        raise MXNetError("_np_roll: `shift` must be given, received None")
     if axis is None:
         return sum(shift), ()
     if len(shift) == 1:
@@ -220,7 +220,7 @@ def _roll(ndim, shift, axis):
     if len(shift) != len(axis):
         raise MXNetError(f"_np_roll: `shift` and `axis` must be as long as each other, received {shift} and {axis}")
     if not ndim:
-        raise MXNetError("_np_roll: an array without axes has none to roll along")
+        raise MXNetError(f"_np_roll: an array without axes has none to roll along, received axis={axis}")
     return shift, [normalize_axis("_np_roll", i, ndim) for i in axis]
 
 
@@ -425,7 +425,7 @@ def tril(data, *, k: int = 0):
            [3., 4.]])
     """
     if not data.dim():
-        raise MXNetError("_npi_tril: input must have at least one axis")
+        raise MXNetError("_npi_tril: input must have at least one axis, received a scalar")
     return torch.tril(data.expand(data.shape[0], data.shape[0]) if data.dim() == 1 else data, k)
 
 

@@ -31,13 +31,14 @@ def percentile(a, q=None, *, axis: Axes = None, interpolation: Literal["linear",
     """
     values = a if a.dtype in (torch.float32, torch.float64) else a.float()
     axes = _axes(axis, a.dim())
-    kept = [i for i in range(a.dim()) if i not in axes]
-    ordered = values.permute((*kept, *axes)).reshape(*[a.shape[i] for i in kept], -1).sort(-1).values
+    other_axes = [i for i in range(a.dim()) if i not in axes]
+    ordered = values.permute((*other_axes, *axes)).reshape(*[a.shape[i] for i in other_axes], -1).sort(-1).values
     if not ordered.shape[-1]:
-        raise MXNetError("_npi_percentile: the array holds no elements")
+        raise MXNetError(f"_npi_percentile: the array holds no elements, received shape {tuple(a.shape)}")
     wanted = q.double() if q is not None else torch.tensor(q_scalar, dtype=torch.float64)
     if a.device.type != "meta" and not bool(((wanted >= 0) & (wanted <= 100)).all()):
-        raise InvalidValueError("_npi_percentile: percentiles must be in the range [0, 100]")
+        raise InvalidValueError(f"_npi_percentile: percentiles must be in the range [0, 100], received {wanted.min().item():g} to "
+                                f"{wanted.max().item():g}")
     wanted = wanted.to(a.device, non_blocking=True)  # a single number was checked on the host
     place = quotient(wanted, 100) * (ordered.shape[-1] - 1)
     low, high = place.floor(), place.ceil()
@@ -49,7 +50,7 @@ def percentile(a, q=None, *, axis: Axes = None, interpolation: Literal["linear",
         out = _at(ordered, (place + 0.5).floor())  # halves go up
     else:
         share = (place - low if interpolation == "linear" else (high - low) / 2).to(values.dtype)
-        share = share.reshape((*share.shape, *[1] * len(kept)))
+        share = share.reshape((*share.shape, *[1] * len(other_axes)))
         below, above = _at(ordered, low), _at(ordered, high)
         out = below + (above - below) * share
     return out.reshape((*wanted.shape, *reduced(a.shape, axes, keepdims)))
@@ -71,8 +72,8 @@ def _(shape, q=(), *, axis, keepdims, **_):
 
 def _at(ordered, place):
     """The elements at these places of the last axis; the axes of `place` come first."""
-    found = ordered.index_select(-1, place.long().reshape(-1))
-    return found.movedim(-1, 0).reshape((*place.shape, *ordered.shape[:-1]))
+    values_at = ordered.index_select(-1, place.long().reshape(-1))
+    return values_at.movedim(-1, 0).reshape((*place.shape, *ordered.shape[:-1]))
 
 
 @percentile.dtype_rule

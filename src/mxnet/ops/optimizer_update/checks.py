@@ -52,9 +52,9 @@ def multi_lars(lrs, weights_sum_sq, grads_sum_sq, wds, *, eta: float, eps: float
     shapes = [tuple(t.shape) for t in (lrs, weights_sum_sq, grads_sum_sq, wds)]
     if len(set(shapes)) > 1:
         raise MXNetError(f"multi_lars: all inputs must have one shape, a number for each weight; received {', '.join(map(str, shapes))}")
-    found = pointwise.adapted_rates(lrs, weights_sum_sq, grads_sum_sq, wds, eta, rescale_grad, eps)
-    if found is not None:
-        return found
+    rates = pointwise.adapted_rates(lrs, weights_sum_sq, grads_sum_sq, wds, eta, rescale_grad, eps)
+    if rates is not None:
+        return rates
     weight_norms = weights_sum_sq.sqrt()
     adapted = lrs * eta * weight_norms / (grads_sum_sq.sqrt() * rescale_grad + wds * weight_norms + eps)
     return torch.where((weight_norms > 0) & (grads_sum_sq > 0), adapted, lrs)

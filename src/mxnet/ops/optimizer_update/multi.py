@@ -30,7 +30,7 @@ def _multi(name, *states, count="num_weights", single_precision=False, shared=()
         def _(in_shapes, out_shapes, **attributes):
             n = attributes[count]
             _require_count(name, in_shapes, n, stride, extra)
-            _require_entries(name, n, {what: attributes[what] for what in _PER_WEIGHT if what in attributes})
+            _require_entries(name, n, {attribute: attributes[attribute] for attribute in _PER_WEIGHT if attribute in attributes})
             if shared == _RATES:
                 _require_rates(name, n, *in_shapes[-2:])
             elif shared:
@@ -67,9 +67,9 @@ def _require_count(name, data, n, stride, extra=0):
 
 
 def _require_entries(name, n, per_weight):
-    for what, values in per_weight.items():
+    for attribute, values in per_weight.items():
         if len(values) != n:
-            raise MXNetError(f"{name}: `{what}` must have one entry for each of the {n} weights, received {len(values)}")
+            raise MXNetError(f"{name}: `{attribute}` must have one entry for each of the {n} weights, received {len(values)}")
 
 
 def _require_rates(name, n, lrs, wds):

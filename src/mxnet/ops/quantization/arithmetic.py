@@ -113,6 +113,6 @@ def check_types(operator: str, allowed: tuple[torch.dtype, ...], **inputs: torch
     ------
     MXNetError
     """
-    for what, tensor in inputs.items():
+    for input_name, tensor in inputs.items():
         if tensor.dtype not in allowed and not tensor.is_meta:
-            raise MXNetError(f"{operator}: `{what}` must be {' or '.join(map(name_of, allowed))}, received {name_of(tensor.dtype)}")
+            raise MXNetError(f"{operator}: `{input_name}` must be {' or '.join(map(name_of, allowed))}, received {name_of(tensor.dtype)}")

@@ -62,9 +62,9 @@ def calibrate_entropy(hist: torch.Tensor, hist_edges: torch.Tensor, *, num_quant
     middle, half = n // 2, num_quantized_bins // 2
     if half > middle:
         raise MXNetError(f"_contrib_calibrate_entropy: a histogram of {n} bins is too coarse for {num_quantized_bins} levels")
-    found = kl_divergence.of_all_thresholds(hist.cpu().contiguous(), num_quantized_bins)
-    losses = found.tolist() if found is not None else [_divergence(counts, middle - i, min(middle + i + 1, n), num_quantized_bins)
-                                                       for i in range(half, middle + 1)]
+    divergences = kl_divergence.of_all_thresholds(hist.cpu().contiguous(), num_quantized_bins)
+    losses = divergences.tolist() if divergences is not None else [_divergence(counts, middle - i, min(middle + i + 1, n), num_quantized_bins)
+                                                                   for i in range(half, middle + 1)]
     best = int(np.argmin(losses))
     return hist.new_tensor([edges[min(middle + half + best + 1, n)]]), hist.new_tensor([losses[best]])
 

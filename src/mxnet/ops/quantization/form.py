@@ -160,8 +160,8 @@ class _Form:
             for (name, _), given_array in zip(arrays, inputs):
                 if type(given_array) is Quantized:
                     ranged(self.name, name, *given_array)
-            found = function(*inputs, **attributes)
-            return tuple(found) if type(found) is Quantized else found
+            result = function(*inputs, **attributes)
+            return tuple(result) if type(result) is Quantized else result
 
         form.__signature__ = self.signature  # type: ignore[attr-defined]
         return form

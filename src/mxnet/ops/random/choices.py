@@ -34,17 +34,17 @@ def sample_multinomial(data, *, shape: Shape = (), get_prob: bool = False, dtype
            [0, 0]], dtype=int32)
     """
     if data.dim() == 0:
-        raise MXNetError("_sample_multinomial: `data` must have at least one axis")
+        raise MXNetError("_sample_multinomial: `data` must have at least one axis, received a scalar")
     out_shape = (*data.shape[:-1], *shape) or (1,)
     if data.device.type == "meta":
         classes = torch.empty(out_shape, dtype=dtype, device=data.device)
         return (classes, torch.empty(out_shape, dtype=data.dtype, device=data.device)) if get_prob else classes
     rows = data.reshape(-1, data.shape[-1])
-    found = _classes(rows.detach(), max(product(shape), 1))
-    classes = found.reshape(out_shape).to(dtype)
+    classes_of_rows = _classes(rows.detach(), max(product(shape), 1))
+    classes = classes_of_rows.reshape(out_shape).to(dtype)
     if not get_prob:
         return classes
-    return classes, rows.gather(1, found).log().reshape(out_shape)
+    return classes, rows.gather(1, classes_of_rows).log().reshape(out_shape)
 
 
 def _classes(rows, count):
@@ -112,8 +112,8 @@ def sample_unique_zipfian(*, range_max: Annotated[int, Between(1, 1 << 52)], sha
     if bank is not None and not rare and classes.numel() <= 1 << 20:
         each = -(-rows // min(rows, 1024)) if rows else 1  # rows that share a state
         for row in range(rows):
-            found, count = _unique_classes(range_max, k, functools.partial(bank.state_numbers, state=row // each))
-            classes[row], tries[row] = torch.tensor(found, dtype=torch.int64), count
+            drawn, count = _unique_classes(range_max, k, functools.partial(bank.state_numbers, state=row // each))
+            classes[row], tries[row] = torch.tensor(drawn, dtype=torch.int64), count
     elif classes.numel():
         draw = _raced if rare else _drawn
         each = max(1, (1 << 18) // k)

@@ -90,8 +90,8 @@ def _draw(distribution, shape, dtype, device, *parameters):
     wide = dtype is torch.float64 or bank is not None and dtype is torch.float16 and distribution in _HALF_FROM_DOUBLE
     work = torch.float64 if wide else torch.float32
     if bank is not None:
-        found = bank.draw(distribution, product(shape), work, *parameters).view(shape)
-        return found if work is dtype else found.float().to(dtype)
+        numbers = bank.draw(distribution, product(shape), work, *parameters).view(shape)
+        return numbers if work is dtype else numbers.float().to(dtype)
     out = torch.empty(shape, dtype=work, device=device)
     columns = [p.to(out.dtype).unsqueeze(1) if isinstance(p, torch.Tensor) else p for p in parameters]
     rows = out.view(len(columns[0]), out.numel() // max(1, len(columns[0]))) if isinstance(columns[0], torch.Tensor) else out

@@ -55,15 +55,15 @@ def infer_reshape(target: tuple[int, ...], source: tuple[int, ...], reverse: boo
         elif code == -4:
             if i + 2 >= len(codes):
                 raise MXNetError(f"Reshape: code -4 must be followed by two sizes, received shape={target}")
-            whole, first, second = take(-4), codes[i + 1], codes[i + 2]
+            size, first, second = take(-4), codes[i + 1], codes[i + 2]
             if first == -1 and second == -1:
                 raise MXNetError(f"Reshape: only one of the two sizes after -4 may be -1, received shape={target}")
             if first == -1:
-                first = -1 if whole < 0 else whole // second
+                first = -1 if size < 0 else size // second
             elif second == -1:
-                second = -1 if whole < 0 else whole // first
-            if whole >= 0 and first * second != whole:
-                raise MXNetError(f"Reshape: shape={target} splits an axis of size {whole} into {first} x {second}")
+                second = -1 if size < 0 else size // first
+            if size >= 0 and first * second != size:
+                raise MXNetError(f"Reshape: shape={target} splits an axis of size {size} into {first} x {second}")
             out += (first, second)
             i += 2
         elif code > 0:

@@ -91,8 +91,8 @@ def slice_(data, *, begin: Ends, end: Ends, step: Optional[Ends] = ()):
     """
     if data.requires_grad and not any(s not in (1, None) for s in step or ()):
         ranges = [range(*slice(b, e).indices(n)) for (b, e, _), n in zip(_ranges("slice", begin, end, step, data.dim()), data.shape)]
-        whole = data.shape[len(ranges):]
-        return _block(data, [*[r.start for r in ranges], *[0] * len(whole)], [*map(len, ranges), *whole])
+        unsliced = data.shape[len(ranges):]
+        return _block(data, [*[r.start for r in ranges], *[0] * len(unsliced)], [*map(len, ranges), *unsliced])
     view, flips = _view("slice", data, begin, end, step)
     return view.flip(flips) if flips else view.clone(memory_format=torch.contiguous_format)
 

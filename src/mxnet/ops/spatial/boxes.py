@@ -38,9 +38,9 @@ def _area(boxes):
 def overlaps(lhs: torch.Tensor, rhs: torch.Tensor) -> torch.Tensor:
     """Intersection over union of each of the boxes `lhs` (..., 4) with each of `rhs` (..., 4), both in the format 'corner'."""
     shape = lhs.shape[:-1] + rhs.shape[:-1]
-    found = kernels.overlaps(lhs.reshape(-1, 4), rhs.reshape(-1, 4))
-    if found is not None:
-        return found.reshape(shape)
+    result = kernels.overlaps(lhs.reshape(-1, 4), rhs.reshape(-1, 4))
+    if result is not None:
+        return result.reshape(shape)
     lhs, rhs = lhs.reshape(-1, 1, 4), rhs.reshape(1, -1, 4)
     size = (torch.minimum(lhs[..., 2:], rhs[..., 2:]) - torch.maximum(lhs[..., :2], rhs[..., :2])).clamp_min(0)
     shared = size.prod(-1)
@@ -65,9 +65,9 @@ def greedy_suppression(boxes: torch.Tensor, threshold: float, classes: torch.Ten
     inclusive : bool
         An overlap equal to the threshold is too much, too.
     """
-    found = kernels.suppress(boxes, threshold, classes, border, limit, inclusive)
-    if found is not None:
-        return found
+    result = kernels.suppress(boxes, threshold, classes, border, limit, inclusive)
+    if result is not None:
+        return result
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         return _greedy_suppression(boxes, threshold, classes, border, limit, inclusive)
 

@@ -31,22 +31,22 @@ def _check(operator, data, offset, mask, weight, bias, kernel, stride, dilate, p
     check_bias(operator, bias, no_bias)
     if layout not in (None, "NCHW"):
         raise MXNetError(f"{operator}: `layout` must be 'NCHW', received {shortened(layout)}")
-    for what, sizes, least in (("kernel", kernel, 1), ("stride", stride, 1), ("dilate", dilate, 1), ("pad", pad, 0)):
+    for name, sizes, least in (("kernel", kernel, 1), ("stride", stride, 1), ("dilate", dilate, 1), ("pad", pad, 0)):
         if len(sizes) != 2 or min(sizes) < least:
-            raise MXNetError(f"{operator}: `{what}` must be 2 numbers of at least {least}, received {sizes}")
+            raise MXNetError(f"{operator}: `{name}` must be 2 numbers of at least {least}, received {sizes}")
     n, channels, height, width = data.shape
-    for what, groups, divided, size in (("num_group", num_group, "channels of the data", channels), ("num_group", num_group, "filters", num_filter),
+    for name, groups, divided, size in (("num_group", num_group, "channels of the data", channels), ("num_group", num_group, "filters", num_filter),
                                         ("num_deformable_group", num_deformable_group, "channels of the data", channels)):
         if groups < 1 or size % groups:
-            raise MXNetError(f"{operator}: `{what}` must divide the {size} {divided}, received {groups}")
+            raise MXNetError(f"{operator}: `{name}` must divide the {size} {divided}, received {groups}")
     size = _size((height, width), kernel, stride, dilate, pad)
     if min(size) < 1:
         raise MXNetError(f"{operator}: `kernel` {kernel} must fit into the padded data, received shape {tuple(data.shape)} and pad {pad}")
     taps = kernel[0] * kernel[1] * num_deformable_group
-    for what, tensor, wanted in (("offset", offset, (n, 2 * taps, *size)), ("mask", mask, (n, taps, *size)),
+    for name, tensor, wanted in (("offset", offset, (n, 2 * taps, *size)), ("mask", mask, (n, taps, *size)),
                                  ("weight", weight, (num_filter, channels // num_group, *kernel)), ("bias", bias, (num_filter,))):
         if tensor is not None and tuple(tensor.shape) != wanted:
-            raise MXNetError(f"{operator}: `{what}` must have shape {wanted}, received {tuple(tensor.shape)}")
+            raise MXNetError(f"{operator}: `{name}` must have shape {wanted}, received {tuple(tensor.shape)}")
 
 
 def _convolve(operator, data, offset, mask, weight, bias, kernel, stride, dilate, pad, num_filter, num_group, num_deformable_group, no_bias,

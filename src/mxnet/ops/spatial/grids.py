@@ -48,7 +48,7 @@ def _check(data, grid, mode):
         raise MXNetError("_contrib_grid_sample: `data` must be (N, C, H, W) or (N, C, D, H, W) and `grid` (N, H', W', 2) or (N, D', H', W', 3), "
                          f"received shapes {tuple(data)} and {tuple(grid)}")
     if axes == 3 and mode == "cubic":
-        raise MXNetError("_contrib_grid_sample: mode='cubic' is for two spatial axes; volumes take 'linear' or 'nearest'")
+        raise MXNetError(f"_contrib_grid_sample: mode={mode!r} is for two spatial axes, received {axes}; volumes take 'linear' or 'nearest'")
 
 
 @grid_sample.shape_rule

@@ -57,10 +57,10 @@ def multibox_prior(data, *, sizes: Floats = (1.0,), ratios: Floats = (1.0,), cli
     # By NumPy, whose calls cost less. The first row of anchors, around y = 0; every other one is that row moved down.
     row = np.tile(np.concatenate([-half, half], 1), (width, 1, 1))
     row[..., ::2] += x[:, None, None]
-    found = np.empty((height, row.size // 2, 2), np.float32)
-    found[...] = row.reshape(-1, 2)
-    found[..., 1] += y[:, None]
-    anchors = torch.from_numpy(found.reshape(1, -1, 4)).to(data.device, data.dtype)
+    boxes = np.empty((height, row.size // 2, 2), np.float32)
+    boxes[...] = row.reshape(-1, 2)
+    boxes[..., 1] += y[:, None]
+    anchors = torch.from_numpy(boxes.reshape(1, -1, 4)).to(data.device, data.dtype)
     return anchors.clamp(0, 1) if clip else anchors
 
 
@@ -268,17 +268,17 @@ def multibox_detection(cls_prob, loc_pred, anchor, *, clip: bool = True, thresho
         score, number = probabilities[:, 1:].max(1)
         return choose_detections(number.float(), score, corners, threshold, nms_threshold, nms_topk, force_suppress).to(cls_prob.dtype)
     score, number = _best_classes(probabilities[:, 1:])
-    found = (score >= threshold).cpu().numpy()
+    detected = (score >= threshold).cpu().numpy()
     rows = torch.stack([number, score, *corners], -1).cpu().numpy()
     out = np.full(rows.shape, -1, np.float32)
-    for i, (row, is_found) in enumerate(zip(rows, found)):
-        kept = row[is_found]
-        out[i, :len(kept)] = kept
-        if not len(kept) or not 0 < nms_threshold <= 1:
+    for i, (row, is_found) in enumerate(zip(rows, detected)):
+        detections = row[is_found]
+        out[i, :len(detections)] = detections
+        if not len(detections) or not 0 < nms_threshold <= 1:
             continue
-        enter = min(nms_topk, len(kept)) if nms_topk > 0 else len(kept)
-        out[i, enter:len(kept), 0] = -1
-        best = kept[_first(-kept[:, 1], enter)]
+        enter = min(nms_topk, len(detections)) if nms_topk > 0 else len(detections)
+        out[i, enter:len(detections), 0] = -1
+        best = detections[_first(-detections[:, 1], enter)]
         stays = greedy_suppression(best[:, 2:], nms_threshold, None if force_suppress else best[:, 0], inclusive=True)
         best[~stays, 0] = -1
         out[i, :enter] = best

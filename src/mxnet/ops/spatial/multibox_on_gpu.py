@@ -78,12 +78,12 @@ def choose_detections(number: torch.Tensor, score: torch.Tensor, corners: Any, t
                       force_suppress: bool) -> torch.Tensor:
     """Return the rows (N, A, 6) of MultiBoxDetection, of the best class and its score (N, A) and the corners, four of (N, A)."""
     rows = torch.stack([number, score, *corners], -1)
-    found = score >= threshold
-    count, place = found.sum(1, keepdim=True), torch.arange(rows.shape[1], device=rows.device)
-    order, suppressed = flagged_first(found), place >= count
+    detected = score >= threshold
+    count, place = detected.sum(1, keepdim=True), torch.arange(rows.shape[1], device=rows.device)
+    order, suppressed = flagged_first(detected), place >= count
     if 0 < nms_threshold <= 1 and rows.numel():
         enter = nms_topk if nms_topk > 0 else rows.shape[1]
-        best = best_first(score, found)[:, :enter]
+        best = best_first(score, detected)[:, :enter]
         boxes = rows.gather(1, best.unsqueeze(-1).expand(-1, -1, 6))
         stays = greedy_suppression(boxes[..., 2:], suppressed[:, :enter].logical_not(), nms_threshold, None if force_suppress else boxes[..., 0],
                                    inclusive=True)

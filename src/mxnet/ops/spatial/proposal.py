@@ -60,8 +60,8 @@ def _best(proposals, before, after, threshold):
     """The best proposals after non-maximum suppression, repeated until there are `after`."""
     order = np.argsort(-proposals[:, 4], kind="stable")[:before if before > 0 else None]
     ranked = proposals[order]
-    kept = ranked[greedy_suppression(ranked[:, :4], threshold, border=1, limit=min(after, len(ranked)))]
-    return kept[np.arange(after) % len(kept)]
+    best = ranked[greedy_suppression(ranked[:, :4], threshold, border=1, limit=min(after, len(ranked)))]
+    return best[np.arange(after) % len(best)]
 
 
 def _propose(operator, cls_prob, bbox_pred, im_info, before, after, threshold, min_size, scales, ratios, stride, output_score, iou_loss):
@@ -86,13 +86,13 @@ def _propose(operator, cls_prob, bbox_pred, im_info, before, after, threshold, m
     if (infos[:, :2] // stride > (height, width)).any():
         raise MXNetError(f"{operator}: `feature_stride` times the feature map's size must reach over each image: received feature_stride={stride}, "
                          f"a feature map of {height} x {width}, and images {infos[:, :2].tolist()}")
-    found = np.stack([
+    proposals = np.stack([
         _best(_proposals(p[len(anchors):], d, info, anchors, stride, min_size, iou_loss), before, after, threshold)
         for p, d, info in zip(probabilities, deltas, infos)])
-    number = np.broadcast_to(np.arange(len(found), dtype=np.float32)[:, None, None], (*found.shape[:2], 1))
-    rois = np.concatenate([number, found[..., :4]], -1).reshape(-1, 5)
+    number = np.broadcast_to(np.arange(len(proposals), dtype=np.float32)[:, None, None], (*proposals.shape[:2], 1))
+    rois = np.concatenate([number, proposals[..., :4]], -1).reshape(-1, 5)
     regions, scores = (torch.from_numpy(np.ascontiguousarray(a)).to(cls_prob.device, cls_prob.dtype)
-                       for a in (rois, found[..., 4].reshape(-1, 1)))
+                       for a in (rois, proposals[..., 4].reshape(-1, 1)))
     return (regions, scores) if output_score else regions
 
 

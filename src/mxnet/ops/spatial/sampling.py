@@ -284,7 +284,7 @@ def _new_size(sizes, like, height, width, scale_height, scale_width, mode):
         if scale_height is None:
             return height, width
         if scale_width is None:
-            raise MXNetError(f"BilinearResize2D: `scale_width` must be given with `scale_height`={scale_height}")
+            raise MXNetError(f"BilinearResize2D: `scale_width` must be given with `scale_height`={scale_height}, received None")
         return tuple(int(s * k) for s, k in zip(sizes, scales))
     if mode == "like":
         return tuple(like[2:])

@@ -23,7 +23,7 @@ class Symbols:
     def call(self, name: str, *inputs: Any, out: Any = None, **attrs: Any) -> Any:
         """Return the operator's results as Symbols; attributes that are None are left at their defaults."""
         if out is not None and not isinstance(out, Symbol):
-            raise TypeError(f"{name}: a Symbol has no values to write to `out`")
+            raise TypeError(f"{name}: a Symbol has no values to write to; out=None expected, received {type(out).__name__}")
         op = get(name)
         for x in inputs:
             if x is not None and not isinstance(x, Symbol):

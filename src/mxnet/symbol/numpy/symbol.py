@@ -83,7 +83,7 @@ class _Symbol(_Base):
     def astype(self, dtype: Any, order: str | None = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True) -> "_Symbol":
         """Return the values converted to `dtype`."""
         if order not in (None, "K", "C") or casting != "unsafe" or not subok:
-            raise ValueError("astype supports order 'K' or 'C', casting 'unsafe' and subok True only")
+            raise ValueError(f"astype supports order 'K' or 'C', casting 'unsafe' and subok True only, received {order!r}, {casting!r} and {subok!r}")
         return symbols.call("_npi_cast", self, dtype=dtype)
 
     def copy(self, order: str = "C") -> "_Symbol":
@@ -125,7 +125,8 @@ def _sliced(symbol: _Symbol, key: Any) -> _Symbol:
 def _binary_method(name: str, reflected: bool = False) -> Callable:
     def method(self: Any, other: Any) -> Any:
         if isinstance(other, Symbol) and not isinstance(other, _Symbol):
-            raise TypeError("a Symbol of mx.sym and one of mx.sym.np do not mix; call as_np_ndarray() or as_nd_ndarray() on one")
+            raise TypeError(f"{other.name} is a Symbol of mx.sym, and one of mx.sym.np is expected; call as_np_ndarray() on it, or "
+                            "as_nd_ndarray() on the other")
         pair = (other, self) if reflected else (self, other)
         return binary(symbols, name, *pair)
 

@@ -33,7 +33,7 @@ def test_parts_are_computed_too():
 
 
 @pytest.mark.parametrize("nodes, constants, text", [
-    (node("Div", "a b", "c"), {"a": A, "b": np.array(0)}, "division of integers by zero"),
+    (node("Div", "a b", "c"), {"a": A, "b": np.array(0)}, "divisors of integers other than 0 expected, received 0"),
     (node("Range", "a b c", "c2"), {"a": np.array(0), "b": np.array(2 ** 60), "c": np.array(1)}, "expected at most"),
     (node("Range", "a b c", "c2"), {"a": np.array(0), "b": np.array(1), "c": np.array(0)}, "in steps of 0"),
     (node("ConstantOfShape", "a", "c2"), {"a": np.array([-1])}, "sizes are not negative"),

@@ -38,5 +38,5 @@ def test_an_input_that_nothing_needs():
 
 
 def test_a_graph_without_outputs():
-    with pytest.raises(mx.MXNetError, match="the graph has no outputs"):
+    with pytest.raises(mx.MXNetError, match="a graph with outputs expected, received none"):
         GraphProto().from_onnx(helper.make_graph([], "g", [], []), 15)

@@ -19,7 +19,7 @@ CPU = torch.device("cpu")
 @pytest.fixture(autouse=True)
 def small(monkeypatch, kernels_compute_all):
     """The backend takes small graphs, too."""
-    monkeypatch.setattr(own, "_LARGE", 0)
+    monkeypatch.setattr(own, "LEAST_WORK", 0)
 
 
 class Residual(nn.HybridBlock):
@@ -305,9 +305,9 @@ def test_where_it_stays_behind(why, monkeypatch):
         monkeypatch.setattr(own.folding, "scale_and_shift",
                             lambda bias, numbers, attributes: (torch.ones(len(numbers[0])), torch.zeros(len(numbers[0]))))
     elif why == "small":
-        monkeypatch.setattr(own, "_LARGE", 1 << 28)
+        monkeypatch.setattr(own, "LEAST_WORK", 1 << 28)
     elif why == "fails":
-        monkeypatch.setattr(own, "_fold", lambda *_: 1 / 0)
+        monkeypatch.setattr(own, "fold", lambda *_: 1 / 0)
     if told:
         with pytest.warns(UserWarning, match="backend 'kernels' gives other results than 'native'"):
             assert contest(net, x, monkeypatch) == (None, told)

@@ -12,11 +12,11 @@ from mxnet.kernels.conv.prepacked_conv import PrepackedConv
 @pytest.fixture(autouse=True)
 def small(monkeypatch, kernels_compute_all):
     """Small arrays count as large."""
-    monkeypatch.setattr(batch_tiling, "_LARGE", 20_000)
-    monkeypatch.setattr(batch_tiling, "_PART", 40_000)
-    monkeypatch.setattr(batch_tiling, "_HIDING", 1000)
-    monkeypatch.setattr(batch_tiling, "_EACH", 0)
-    monkeypatch.setattr(batch_tiling, "_READ_AGAIN", 0)
+    monkeypatch.setattr(batch_tiling, "limits", batch_tiling.Limits(20_000, 40_000, 1000, image=0, rereads=0))
+
+
+def change(monkeypatch, **limits):
+    monkeypatch.setattr(batch_tiling, "limits", batch_tiling.limits._replace(**limits))
 
 
 class Beginning(nn.HybridBlock):
@@ -59,7 +59,7 @@ def test_the_first_layers_of_a_large_batch(pooled):
 
 
 def test_as_many_images_as_a_cache_holds_and_the_batch_is_a_multiple_of(monkeypatch):
-    monkeypatch.setattr(batch_tiling, "_PART", 300_000)
+    change(monkeypatch, tile=300_000)
     net = Beginning()
     assert found(net) == ["kernels: the first 9 of 10 calls on 3 of 6 images at a time"]
     assert "convolutions, forward: 2 x Winograd F(4x4), 3 x direct" in net.explain()
@@ -72,22 +72,22 @@ def test_as_many_images_as_a_cache_holds_and_the_batch_is_a_multiple_of(monkeypa
 @pytest.mark.parametrize("reason", ["one image", "small arrays", "one part", "much to multiply", "small images"])
 def test_where_the_whole_batch_is_as_fast(reason, monkeypatch):
     if reason == "small arrays":
-        monkeypatch.setattr(batch_tiling, "_LARGE", 1 << 30)
+        change(monkeypatch, large=1 << 30)
     elif reason == "one part":
-        monkeypatch.setattr(batch_tiling, "_PART", 1 << 30)
+        change(monkeypatch, tile=1 << 30)
     elif reason == "much to multiply":
-        monkeypatch.setattr(batch_tiling, "_HIDING", 1)
+        change(monkeypatch, work_per_byte=1)
     elif reason == "small images":
-        monkeypatch.setattr(batch_tiling, "_EACH", 1 << 20)
+        change(monkeypatch, image=1 << 20)
     assert found(Beginning(), 1 if reason == "one image" else 6) == []
 
 
 @pytest.mark.parametrize("name, value, calls", [
-    ("_EACH", 60_000, 7),  # `four` reads and writes 78,336 bytes of an image; the pooling behind it would need 240,000
-    ("_READ_AGAIN", 4, 8),  # `five` reads and writes 4,000 bytes of an image, and has 1,024 of weights
-    ("_READ_AGAIN", 100, 8)])  # no convolution is worth it, but pooling, which reads no weights
+    ("image", 60_000, 7),  # `four` reads and writes 78,336 bytes of an image; the pooling behind it would need 240,000
+    ("rereads", 4, 8),  # `five` reads and writes 4,000 bytes of an image, and has 1,024 of weights
+    ("rereads", 100, 8)])  # no convolution is worth it, but pooling, which reads no weights
 def test_the_last_layer_that_is_worth_it(name, value, calls, monkeypatch):
-    monkeypatch.setattr(batch_tiling, name, value)
+    change(monkeypatch, **{name: value})
     assert found(Beginning()) == [f"kernels: the first {calls} of 10 calls on 1 of 6 images at a time"]
 
 

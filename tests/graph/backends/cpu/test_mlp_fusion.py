@@ -195,9 +195,9 @@ def test_data_of_more_axes(parts, shape, calls):
 
 
 def test_large_weights_and_many_rows_stay_out(monkeypatch):
-    monkeypatch.setattr(mlp_fusion, "_SMALL", 100)
+    monkeypatch.setattr(mlp_fusion, "SMALL_WEIGHT", 100)
     check(network(*dense(12, 9, 8, 5)), data(), [2])  # 12 x 9 is one of 108
-    monkeypatch.setattr(mlp_fusion, "_SMALL", 1 << 20)
+    monkeypatch.setattr(mlp_fusion, "SMALL_WEIGHT", 1 << 20)
     rows = BETWEEN // 9
     check(network(*dense(12, 9, 5)), data(rows, 12), [2])
     check(network(*dense(12, 9, 5)), data(rows + 1, 12), [1])

@@ -87,7 +87,7 @@ def pooled(*last):
     (lambda: [nn.Dense(1100, activation="relu")], (1100,)),
     (lambda: [nn.Conv2D(7, 1), nn.Flatten()], (7,)), (lambda: [nn.Conv2D(7, 1)], (7, 1, 1))])
 def test_what_comes_behind_the_last_pixel_is_planned_as_well(last, sizes, images, monkeypatch):
-    monkeypatch.setattr(mlp_fusion, "_SMALL", 24 * 1000)  # 24 to 1100 is large
+    monkeypatch.setattr(mlp_fusion, "SMALL_WEIGHT", 24 * 1000)  # 24 to 1100 is large
     net = pooled(*last())
     run = compiled(net, image(images=images))
     inputs = [image(seed, images) for seed in range(3)]
@@ -96,7 +96,7 @@ def test_what_comes_behind_the_last_pixel_is_planned_as_well(last, sizes, images
     for f, w in zip(found, wanted):
         assert f.shape == (images, *sizes)
         np.testing.assert_allclose(f.asnumpy(), w, rtol=1e-4, atol=1e-5)
-    assert not [s for s in run._steps[torch.get_num_threads()].steps if isinstance(s, static_plan._Other)]
+    assert not [s for s in run._steps[torch.get_num_threads()].steps if isinstance(s, static_plan.OtherCall)]
 
 
 def test_images_in_any_order_in_memory():
@@ -155,7 +155,7 @@ def test_threads_at_once():
     for t in threads:
         t.join()
     assert not wrong
-    assert 1 <= len(run._idle[torch.get_num_threads()]) <= 5  # as many lists of calls as ran at once
+    assert 1 <= len(run.idle[torch.get_num_threads()]) <= 5  # as many lists of calls as ran at once
 
 
 def test_another_number_of_threads(monkeypatch):
@@ -178,12 +178,12 @@ def test_a_call_that_fails_leaves_the_next_one_right():
     net, x = Mixed(), image()
     run = compiled(net, x)
     want = net(x).asnumpy()
-    idle = run._idle[torch.get_num_threads()][0]
-    broken = next(i for i, item in enumerate(idle._items) if not isinstance(item, list))
-    step, idle._items[broken] = idle._items[broken], lambda env: 1 / 0
+    idle = run.idle[torch.get_num_threads()][0]
+    broken = next(i for i, item in enumerate(idle.items) if not isinstance(item, list))
+    step, idle.items[broken] = idle.items[broken], lambda env: 1 / 0
     with pytest.raises(ZeroDivisionError):
         run(*given(net, x))
-    idle._items[broken] = step
+    idle.items[broken] = step
     np.testing.assert_array_equal(net(x).asnumpy(), want)
 
 
@@ -194,10 +194,10 @@ def test_arrays_that_are_over_give_their_place_to_others():
     x = image()
     run = compiled(net, x)
     net(x)
-    idle, each = run._idle[torch.get_num_threads()][0], 2 * 16 * 6 * 6 * 4
+    idle, each = run.idle[torch.get_num_threads()][0], 2 * 16 * 6 * 6 * 4
     frame = 2 * 8 * 8 * 3 * 4  # of the first layer
     assert each < idle._size < 2 * each + frame + 16 * 64  # two layers' at a time, of which the last makes an array of its own
-    assert sum(len(item) for item in idle._items if isinstance(item, list)) == 6
+    assert sum(len(item) for item in idle.items if isinstance(item, list)) == 6
 
 
 def test_places_are_disjoint_while_they_are_needed():
@@ -205,13 +205,13 @@ def test_places_are_disjoint_while_they_are_needed():
     for _ in range(50):
         arrays = []
         for first in sorted(rng.randint(0, 30, 40)):
-            array = static_plan._Array((rng.randint(1, 300),), by_kernel=True)
+            array = static_plan.PlannedArray((rng.randint(1, 300),), by_kernel=True)
             array.first, array.last = first, first + rng.randint(0, 8)
             arrays.append(array)
         over = {}
         for array in arrays:
             over.setdefault(array.last, []).append(array)
-        places = static_plan._places(arrays, over)
+        places = static_plan.assign_places(arrays, over)
         for i, a in enumerate(arrays):
             assert places[a] % 64 == 0
             for b in arrays[:i]:
@@ -221,8 +221,7 @@ def test_places_are_disjoint_while_they_are_needed():
 
 
 def test_parts_of_a_batch_one_after_the_other(monkeypatch):
-    for name, value in (("_LARGE", 2_000), ("_PART", 5_000), ("_HIDING", 200), ("_EACH", 0), ("_READ_AGAIN", 0)):
-        monkeypatch.setattr(batch_tiling, name, value)
+    monkeypatch.setattr(batch_tiling, "limits", batch_tiling.Limits(2_000, 5_000, 200, image=0, rereads=0))
     net, x = nn.HybridSequential(), image(images=6)
     for i in range(3):
         net.add(nn.Conv2D(16, 3, padding=1, in_channels=3 if i == 0 else 16))
@@ -232,7 +231,7 @@ def test_parts_of_a_batch_one_after_the_other(monkeypatch):
     for seed in (1, 2):
         other = image(seed, images=6)
         np.testing.assert_allclose(net(other).asnumpy(), expected(net, other)[0], rtol=1e-4, atol=1e-5)
-    calls = [item for item in run._idle[torch.get_num_threads()][0]._items if isinstance(item, list)]
+    calls = [item for item in run.idle[torch.get_num_threads()][0].items if isinstance(item, list)]
     assert sum(map(len, calls)) == 3 * 3 + 1  # each convolution once for each part, and the dense layer
 
 
@@ -263,7 +262,7 @@ def test_another_default_type():
     want = [a.asnumpy() for a in net(x)]
     torch.set_default_dtype(torch.float16)
     try:
-        run._idle.clear(), run._steps.clear()
+        run.idle.clear(), run._steps.clear()
         found = [[a.clone() for a in run(*given(net, x))] for _ in range(3)]
     finally:
         torch.set_default_dtype(torch.float32)

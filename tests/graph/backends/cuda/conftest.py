@@ -1,9 +1,9 @@
 """Captures work on a stand-in for torch.cuda."""
 import pytest
 
-from mxnet.graph.backends.cuda import graph_capture, scoring_layers
+from mxnet.graph.backends.cuda import scoring_layers
 from mxnet.kernels.nn import scoring_on_gpu
-from simulated_captures import Cuda
+from simulated_captures import installed
 
 
 @pytest.fixture(autouse=True)
@@ -14,8 +14,4 @@ def without_triton(monkeypatch):
 
 @pytest.fixture
 def cuda(monkeypatch):
-    fake = Cuda()
-    for module in (graph_capture, scoring_layers):
-        monkeypatch.setattr(module, "cuda", fake)
-    monkeypatch.setattr(graph_capture, "_devices", {})
-    return fake
+    return installed(monkeypatch, scoring_layers)

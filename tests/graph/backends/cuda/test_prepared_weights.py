@@ -57,8 +57,8 @@ def test_data_is_copied_in_the_order_in_which_it_is_read(cuda):
     for t in (inputs[0], inputs[0].contiguous(memory_format=torch.channels_last)):
         check(on_gpu(runner, [t, *inputs[1:]]), runner, inputs)
     state, = runner.states.values()
-    assert state._buffers[0].is_contiguous(memory_format=torch.channels_last)
-    read = [func for func, args, *_ in cuda.graphs[0].steps if args[0].data_ptr() == state._buffers[0].data_ptr()]
+    assert state.buffers[0].is_contiguous(memory_format=torch.channels_last)
+    read = [func for func, args, *_ in cuda.graphs[0].steps if args[0].data_ptr() == state.buffers[0].data_ptr()]
     assert read == [torch.ops.aten.convolution.default]
 
 
@@ -143,8 +143,8 @@ def test_prepared_weights_of_another_shape_are_captured_anew(cuda, monkeypatch):
     runner, inputs = graph_of(*network(), fixed_shape=True)
     on_gpu(runner, inputs)
     state, = runner.states.values()
-    state._prepared = [torch.empty(1) for _ in state._prepared]
-    state._unchanged.stale = True
+    state.derived_weights = [torch.empty(1) for _ in state.derived_weights]
+    state.weight_guard.stale = True
     check(on_gpu(runner, inputs), runner, inputs)
     assert state.captures == 2
 
@@ -172,7 +172,7 @@ def test_the_prepared_weights_end_with_the_runner(cuda):
     runner, inputs = graph_of(*network(), fixed_shape=True)
     on_gpu(runner, inputs)
     state, = runner.states.values()
-    held = [weakref.ref(t) for t in (*state._prepared, *state._buffers, *state._outputs)]
+    held = [weakref.ref(t) for t in (*state.derived_weights, *state.buffers, *state.outputs)]
     assert len(held) >= 4
     cuda.graphs.clear()
     del state, runner

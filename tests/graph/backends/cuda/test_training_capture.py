@@ -8,10 +8,11 @@ import torch
 
 import mxnet as mx
 from mxnet.graph import GraphRunner
-from mxnet.graph.backends.cuda import graph_capture, training_capture
+from mxnet.graph.backends.cuda import training_capture
 from mxnet.ndarray import memory_format
 from mxnet.ops import random_state
-from simulated_captures import Cuda
+from recorded import record_of
+from simulated_captures import installed
 
 GPU = torch.device("cuda", 0)
 # A context of a GPU, which mx.gpu() is not where there is none.
@@ -20,10 +21,7 @@ CONTEXT = types.SimpleNamespace(torch_device=GPU, device_id=0, device_typeid=2)
 
 @pytest.fixture(autouse=True)
 def cuda(monkeypatch):
-    fake = Cuda()
-    monkeypatch.setattr(graph_capture, "cuda", fake)
-    monkeypatch.setattr(graph_capture, "_devices", {})
-    monkeypatch.setattr(training_capture, "_levels", {})
+    fake = installed(monkeypatch)
     with mock.patch.dict(random_state._generators, {("cuda", 0): torch.Generator()}):
         yield fake
 
@@ -212,14 +210,14 @@ def test_arrays_take_over_the_gradients_memory_and_added_gradients_have_their_ow
     x.attach_grad()
     memory = torch.full((3,), 2.0)
     kept = memory_format.lend([memory], owner)
-    x._autograd.take(memory.detach())
+    record_of(x).take(memory.detach())
     assert x.grad._data.data_ptr() == memory.data_ptr() and x.grad.asnumpy().tolist() == [2, 2, 2]
     memory.fill_(3)  # the next run
-    x._autograd.take(memory.detach())
+    record_of(x).take(memory.detach())
     assert x.grad.asnumpy().tolist() == [3, 3, 3]
     mx.autograd.mark_variables(x, x.grad, "add")
     memory.fill_(4)
-    x._autograd.take(memory.detach())
+    record_of(x).take(memory.detach())
     assert x.grad.asnumpy().tolist() == [7, 7, 7]
     kept()
     assert memory.data_ptr() not in memory_format.lent

@@ -56,9 +56,9 @@ def test_without_an_observer_nothing_is_compiled_twice(calls):
     net(x)
     compiled = net._cached_op.handle.states
     function = next(iter(compiled.values())).function
-    assert function._counting is None
+    assert function.counting_model is None
     calls(lambda: net(x))
-    assert function._counting is not None and len(function._counting.requests) == 1
+    assert function.counting_model is not None and len(function.counting_model.requests) == 1
 
 
 def test_a_divided_graph_tells_of_its_pieces_and_of_what_stays_on_torch(calls):

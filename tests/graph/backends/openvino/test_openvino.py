@@ -236,7 +236,7 @@ def policy(monkeypatch):
     found = threads.Policy()
     found.full = found.count = 2
     monkeypatch.setattr(threads, "policy", found)
-    monkeypatch.setattr(openvino, "_PATIENCE", 0)
+    monkeypatch.setattr(openvino, "PATIENCE", 0)
     yield found
     torch.set_num_threads(before)
 
@@ -264,12 +264,12 @@ def test_a_model_has_the_threads_of_the_policy(policy, monkeypatch):
 def test_a_model_is_compiled_for_fewer_threads_only_when_its_calls_have_taken_longer(policy, monkeypatch):
     net = network()
     function = plans(runner_of(net))[0].function
-    monkeypatch.setattr(openvino, "_PATIENCE", 3)
-    function._usual.seconds = 5.0
+    monkeypatch.setattr(openvino, "PATIENCE", 3)
+    function.first_model.seconds = 5.0
     policy.count = 1
     net(nd.ones((3, 5)))
     assert count_and_tied(net)[0] == 2
-    function._spent = 15.0
+    function.seconds_spent = 15.0
     net(nd.ones((3, 5)))
     assert count_and_tied(net)[0] == 1
 
@@ -280,7 +280,7 @@ def test_a_model_that_is_compiled_while_others_are_busy_has_the_usual_threads_fi
     assert threads.usual() == 2
     net = network()
     net(nd.ones((3, 5)))
-    assert plans(runner_of(net))[0].function._usual.threads == 2 and count_and_tied(net)[0] == 1
+    assert plans(runner_of(net))[0].function.first_model.threads == 2 and count_and_tied(net)[0] == 1
 
 
 def test_the_users_number_of_threads_counts(policy):

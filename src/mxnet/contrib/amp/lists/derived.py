@@ -12,9 +12,9 @@ from ....ops.registry import OPERATORS
 
 def spellings(low: str, *precisions: str, without: Sequence[str] = (), besides: Sequence[str] = ()) -> list[str]:
     """Return the names of all operators that run so under mixed precision with the type `low`, but those in `without`; and those in `besides`."""
-    found = (name for name, op in OPERATORS.items()
+    names = (name for name, op in OPERATORS.items()
              if not name.startswith("_np") and op.float32_when is None and op.precision(low) in precisions and name not in without)
-    return [*found, *besides]
+    return [*names, *besides]
 
 
 def conditional(low: str) -> list[tuple[str, str, list[str]]]:
@@ -26,9 +26,9 @@ def unlisted(low: str) -> tuple[list[str], list[str]]:
     """Return the multi-input operators that MXNet does not list, whose inputs could have two types: those that run in `low`, and those that
     run in the widest type of their inputs. Products run in `low`.
     """
-    found = [op for name, op in OPERATORS.items() if name == op.name and not name.startswith("_np") and op.precision(low) is None
-             and len(op.inputs) > 1 and "indices" not in op.inputs and not (op.mutates or op.computes_quantized or op.no_gradient)]
-    return [op.name for op in found if op.compute_bound], [op.name for op in found if not op.compute_bound]
+    operators = [op for name, op in OPERATORS.items() if name == op.name and not name.startswith("_np") and op.precision(low) is None
+                 and len(op.inputs) > 1 and "indices" not in op.inputs and not (op.mutates or op.computes_quantized or op.no_gradient)]
+    return [op.name for op in operators if op.compute_bound], [op.name for op in operators if not op.compute_bound]
 
 
 def losses() -> list[str]:

@@ -54,10 +54,10 @@ def replaced(graph: Any, opset: int, folder: str | None) -> Any:
         users.setdefault(info.name, []).append(None)
     arrays = {tensor.name: read_tensor(tensor, folder, f"the initializer '{tensor.name}'") for tensor in graph.initializer
               if np.prod(tensor.dims) <= 4096}
-    found = _Graph({name: node for node in nodes for name in node.output if name}, users, arrays)
+    graph_of_nodes = _Graph({name: node for node in nodes for name in node.output if name}, users, arrays)
     for center in centers:
         try:
-            match = _match(found, center, opset)
+            match = _match(graph_of_nodes, center, opset)
         except (LookupError, ValueError, TypeError, MXNetError):  # it is another use of the operator
             continue
         if match is not None:
@@ -75,9 +75,9 @@ def _match(graph, center, opset):
         attributes = {**given["attributes"], "in_format": formats[0], "out_format": formats[1]}
         for leading in (sizes[:-2], (None,)):
             written = _written(attributes, (*leading, *sizes[-2:]), opset)
-            found = written and _same(graph, x, *written)
-            if found:
-                name, gone = found
+            matches = written and _same(graph, x, *written)
+            if matches:
+                name, gone = matches
                 made = onnx_package().helper.make_node(OPERATOR, [x], [name], domain=DOMAIN, name=name, **{
                     key: int(value) if isinstance(value, bool) else value for key, value in attributes.items()}, shape=[
                         -1 if n is None else n for n in (*leading, *sizes[-2:])])
@@ -114,8 +114,8 @@ def _read(graph, center):
     part, force = graph.makers[center.input[0]], True
     while part.op_type != "Slice":  # boxes are moved apart by their classes: corners, or the centres that are split off
         part, force = graph.makers[part.input[0]], False
-    kept = int(graph.arrays[best.input[1]][0])
-    attributes = {"overlap_thresh": float(graph.arrays[center.input[3]][0]), "valid_thresh": float(graph.arrays[valid.input[1]]), "topk": kept,
+    most_boxes = int(graph.arrays[best.input[1]][0])
+    attributes = {"overlap_thresh": float(graph.arrays[center.input[3]][0]), "valid_thresh": float(graph.arrays[valid.input[1]]), "topk": most_boxes,
                   "coord_start": int(graph.arrays[part.input[1]][0]), "score_index": score_index, "id_index": id_index,
                   "background_id": int(background), "force_suppress": force}
     centered = any(attribute.name == "center_point_box" and attribute.i for attribute in center.attribute)
@@ -193,8 +193,8 @@ def _alike(graph, node, candidate, names):
         elif value.array is None or name not in graph.arrays or not _equal(graph.arrays[name], value.array):
             return False
     onnx = onnx_package()
-    found = {attribute.name: onnx.helper.get_attribute_value(attribute) for attribute in candidate.attribute}
-    return found.keys() == node.attributes.keys() and all(_plain(found[key], onnx) == _plain(value, onnx) for key, value in node.attributes.items())
+    theirs = {attribute.name: onnx.helper.get_attribute_value(attribute) for attribute in candidate.attribute}
+    return theirs.keys() == node.attributes.keys() and all(_plain(theirs[key], onnx) == _plain(value, onnx) for key, value in node.attributes.items())
 
 
 def _equal(a, b):

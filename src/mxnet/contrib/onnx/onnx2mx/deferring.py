@@ -38,23 +38,23 @@ def finish(g: Any, nodes: Any, scope: Any, infos: Any) -> dict[str, Any]:
         return {}
     onnx = onnx_package()
     wanted = [scope[info.name].name for info in infos]
-    kept, needed = [], set(wanted)
+    live, needed = [], set(wanted)
     for node in reversed(nodes):
         if any(name in needed and _belongs(scope[name]) for name in node.output):
-            kept.append(node)
+            live.append(node)
             needed |= free_names([node])
     model = onnx.ModelProto()
     model.ir_version = onnx.IR_VERSION
     model.opset_import.add(domain="", version=g.opset)
     model.functions.extend(g.functions.values())
     graph = model.graph
-    made = {name for node in kept for name in node.output}
-    outside = free_names(kept) - made
+    made = {name for node in live for name in node.output}
+    outside = free_names(live) - made
     missing = sorted(outside - scope.keys())
     if missing:
         raise MXNetError(f"a graph within a node uses '{missing[0]}', which is no input of the graph, no initializer, and made by no node before")
     inputs = [taken for name, value in scope.items() if name in outside for taken in _input(g, graph, name, value)]
-    graph.node.extend(kept[::-1])
+    graph.node.extend(live[::-1])
     for attribute in (attribute for node in graph.node for attribute in node.attribute):
         if attribute.HasField("t") and attribute.t.data_location == attribute.t.EXTERNAL:
             attribute.t.CopyFrom(onnx.numpy_helper.from_array(read_tensor(attribute.t, g.folder, f"the attribute {attribute.name!r}")))
@@ -72,16 +72,16 @@ def _belongs(value):
 
 def free_names(nodes: Iterable[Any]) -> Any:
     """Return the values that nodes, with the graphs in them, take from outside: a set of str."""
-    found, made = set(), set()
+    free, made = set(), set()
     for node in nodes:
-        found |= {name for name in node.input if name} - made
+        free |= {name for name in node.input if name} - made
         for attribute in node.attribute:
             for graph in [attribute.g] if attribute.HasField("g") else attribute.graphs:
                 own = {info.name for info in graph.input} | {tensor.name for tensor in graph.initializer}
                 own |= {name for inner in graph.node for name in inner.output}
-                found |= (free_names(graph.node) | {info.name for info in graph.output}) - own - made
+                free |= (free_names(graph.node) | {info.name for info in graph.output}) - own - made
         made |= {*node.output}
-    return found
+    return free
 
 
 def _input(g, graph, name, value):

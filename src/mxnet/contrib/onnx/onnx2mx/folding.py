@@ -14,7 +14,7 @@ _LARGEST = 1 << 22  # elements of an array that grows out of numbers in the file
 def _divide(g, a, b):
     if a.dtype.kind in "iu":
         if not np.all(b):
-            raise MXNetError("division of integers by zero")
+            raise MXNetError(f"divisors of integers other than 0 expected, received {b.tolist()!r:.80}")
         return np.sign(a) * np.sign(b) * (abs(a) // abs(b))
     return a / b
 
@@ -66,10 +66,10 @@ def _min(g, *arrays):
 def _reduced(function, arrays):
     if _too_large(*arrays):
         return None
-    found = arrays[0]
+    result = arrays[0]
     for array in arrays[1:]:
-        found = function(found, array)
-    return found
+        result = function(result, array)
+    return result
 
 
 @folds("Where")

@@ -76,7 +76,7 @@ class GraphProto:
         translator = Translator(opset_version, self._folder, self._functions)
         outputs = translator.graph(graph)
         if not outputs:
-            raise MXNetError("the graph has no outputs")
+            raise MXNetError("a graph with outputs expected, received none")
         symbols = [symbol.Symbol([translator.entry(value)]) for value in outputs]
         out = symbol.Group(symbols) if len(symbols) > 1 else symbols[0]
         arrays = translator.params

@@ -102,8 +102,8 @@ def element_type(number: int, what: str) -> np.dtype[Any]:
     """
     if number not in _TYPES:
         raise UnsupportedFeature(f"{what} has the element type {_NAMES.get(number, number)}, which no array here can have")
-    stored, kept = _TYPES[number]
-    return np.dtype(kept or stored)
+    stored, numpy_type = _TYPES[number]
+    return np.dtype(numpy_type or stored)
 
 
 def stored_type(number: int) -> np.dtype[Any] | None:
@@ -133,7 +133,7 @@ def read_tensor(tensor: Any, folder: str | None = None, what: str | None = None)
     """
     what = what or f"the array '{tensor.name}'"
     number = tensor.data_type
-    kept = element_type(number, what)
+    dtype = element_type(number, what)
     stored = np.dtype(_TYPES[number][0])
     shape = tuple(tensor.dims)
     if len(shape) > _MAX_AXES or any(size < 0 for size in shape):
@@ -158,7 +158,7 @@ def read_tensor(tensor: Any, folder: str | None = None, what: str | None = None)
         values = values.view("u1") != 0
     if number == 13 and values.size and values.max() > np.uint64(2 ** 63 - 1):
         raise UnsupportedFeature(f"{what} holds numbers of 2**63 and more, for which arrays here have no type")
-    return values.astype(kept).reshape(shape)
+    return values.astype(dtype).reshape(shape)
 
 
 def _external(tensor, folder, count, stored, what):
@@ -171,7 +171,7 @@ def _external(tensor, folder, count, stored, what):
     except ValueError:
         raise MXNetError(f"{what} lies at offset {entries.get('offset')!r:.40}, of length {entries.get('length')!r:.40}; expected integers") from None
     if "\0" in location:
-        raise MXNetError(f"{what}: a file name holds a zero byte")
+        raise MXNetError(f"{what}: a file name without a zero byte expected, received {location!r:.80}")
     root = os.path.realpath(folder)
     path = os.path.realpath(os.path.join(root, location))
     if not location or os.path.isabs(location) or os.path.commonpath([root, path]) != root or path == root:
@@ -181,8 +181,8 @@ def _external(tensor, folder, count, stored, what):
     try:
         size = os.path.getsize(path) if os.path.isfile(path) else -1
         if size < 0 or offset < 0 or offset + length > size:
-            found = "there is no such file" if size < 0 else f"the file has {size} bytes"
-            raise MXNetError(f"{what} takes bytes {offset} to {offset + length} of {location!r:.120}; {found}")
+            problem = "there is no such file" if size < 0 else f"the file has {size} bytes"
+            raise MXNetError(f"{what} takes bytes {offset} to {offset + length} of {location!r:.120}; {problem}")
         return np.fromfile(path, stored, count, offset=offset)
     except OSError as error:
         raise MXNetError(f"{what}: cannot read {location!r:.120}: {error.strerror}") from error
@@ -216,21 +216,21 @@ def read_attributes(node: Any, folder: str | None = None, outer: Any = None, fie
             kinds.FLOATS: lambda a: tuple(a.floats), kinds.INTS: lambda a: tuple(a.ints),
             kinds.STRINGS: lambda a: tuple(_text(s, a.name) for s in a.strings), kinds.GRAPH: lambda a: a.g,
             kinds.TENSOR: lambda a: read_tensor(a.t, folder, f"the attribute {a.name!r}")}
-    found = {}
+    attributes = {}
     for attribute in getattr(node, field):
-        if attribute.name in found:
+        if attribute.name in attributes:
             raise MXNetError(f"the attribute {attribute.name!r} is given twice")
         if attribute.ref_attr_name:
             if outer is None:
                 raise MXNetError(f"the attribute {attribute.name!r} refers to that of a function, and the node is in none")
             if attribute.ref_attr_name in outer:
-                found[attribute.name] = outer[attribute.ref_attr_name]
+                attributes[attribute.name] = outer[attribute.ref_attr_name]
             continue
         kind = attribute.type or _guessed(attribute, kinds)
         if kind not in read:
             raise UnsupportedFeature(f"the attribute {attribute.name!r} is of a kind that cannot be imported (number {kind} in onnx.proto)")
-        found[attribute.name] = read[kind](attribute)
-    return found
+        attributes[attribute.name] = read[kind](attribute)
+    return attributes
 
 
 def _guessed(attribute, kinds):

@@ -108,8 +108,8 @@ class Runner(Walker):
     def dtype(self, value: Value) -> np.dtype[Any] | None:
         if value.entry is None and value.arrays is not None:
             return value.arrays[0].dtype
-        found = self.entry(value).dtype
-        return None if found == torch.bfloat16 else np.dtype(dtypes.to_numpy(found))
+        torch_type = self.entry(value).dtype
+        return None if torch_type == torch.bfloat16 else np.dtype(dtypes.to_numpy(torch_type))
 
     def known_shapes(self, value: Value) -> list[Any] | None:
         if value.arrays is not None:

@@ -80,7 +80,7 @@ class Translator(Walker):
 
     def _open_sizes(self, values):
         """Yield each input with its shapes, and decide on the numbers that stand for open sizes."""
-        named, numbers, found = {}, _numbers(), []
+        named, numbers, sizes = {}, _numbers(), []
         for value in values:
             kind = value.type.tensor_type
             if value.type.WhichOneof("value") not in ("tensor_type", None):
@@ -98,12 +98,12 @@ class Translator(Walker):
                         room = 64 if len(kind.shape.dim) > 3 and axis > 1 else 16 if len(kind.shape.dim) == 3 and axis == 2 else 1
                         named[key] = tuple(room * n for n in next(numbers))
                     shape.append(named[key])
-            found.append((value, shape))
+            sizes.append((value, shape))
         if named:
             self._left_open = ", ".join(f"axis {key[1]} of '{key[0]}'" if isinstance(key, tuple) else f"{key!r}" for key in named)
             self._trials = 2
             self._shapes, self._finished = [{}, {}], [set(), set()]
-        return found
+        return sizes
 
     def _input(self, info, sizes):
         number = info.type.tensor_type.elem_type
@@ -235,8 +235,8 @@ class Translator(Walker):
         if value.entry is None and value.arrays is not None:
             return value.arrays[0].dtype
         node, i = self.entry(value)
-        found = self._types.get((id(node), i))
-        return None if found is None or dtypes.name_of(found) == "bfloat16" else np.dtype(dtypes.to_numpy(found))
+        torch_type = self._types.get((id(node), i))
+        return None if torch_type is None or dtypes.name_of(torch_type) == "bfloat16" else np.dtype(dtypes.to_numpy(torch_type))
 
     def known_shapes(self, value: Value) -> list[Any] | None:
         if value.arrays is not None:

@@ -202,10 +202,10 @@ class Walker:
                     made.tensor_type.elem_type = onnx_package().helper.np_dtype_to_tensor_dtype(np.dtype(bool) if value.boolean else kind)
                 for size in self.sizes(value) if shapes is not None else ():
                     made.tensor_type.shape.dim.add(**({} if size is None else {"dim_value": size}))
-        found = builtin_function(_resolved(node, attributes), self.opset, types)
-        if found is None:
+        definition = builtin_function(_resolved(node, attributes), self.opset, types)
+        if definition is None:
             raise UnsupportedFeature("no operator here computes this")
-        function, defaults = found
+        function, defaults = definition
         return self._call(function, inputs, {**read_attributes(defaults, self.folder), **attributes}, node.output)
 
     def _fold(self, operator, inputs, attributes, outputs):
@@ -213,7 +213,7 @@ class Walker:
         rule = FOLDS.get(operator)
         if rule is None or not inputs or any(value is not None and value.arrays is None for value in inputs):
             return None
-        found = []
+        trials = []
         self.node_outputs = outputs
         self.open_inputs = [value is not None and value.array is None for value in inputs]
         for trial in range(self._trials):
@@ -226,11 +226,11 @@ class Walker:
             results = [np.asarray(array) for array in (results if isinstance(results, (list, tuple)) else [results])]
             if any(array.size > _LARGEST and array.size > max(a.size for a in arrays if a is not None) for array in results):
                 return None
-            found.append(results)
+            trials.append(results)
             if all(value is None or value.array is not None for value in inputs):  # the same in every trial
-                found *= self._trials
+                trials *= self._trials
                 break
-        return [Value("", list(arrays)) for arrays in zip(*found)]
+        return [Value("", list(arrays)) for arrays in zip(*trials)]
 
     def _call(self, function, inputs, attributes, outputs):
         if self._depth >= _DEEPEST:
@@ -319,12 +319,12 @@ class Walker:
         UnknownValue
             If it is not known.
         """
-        found = self.known_shapes(value)
-        if found is None:
+        known = self.known_shapes(value)
+        if known is None:
             remedy = f"; it leaves open {self._left_open}: write the file with numbers for them" if self._left_open else ""
             raise UnknownValue(f"the shape of '{value.name or 'an intermediate value'}' must be known for this, and does not follow from what "
                                f"the file says of its inputs{remedy}")
-        return found
+        return known
 
     def sizes(self, value: Value) -> tuple[int | None, ...]:
         """Return the value's shape, with None for sizes that the file leaves open; errors as for `shapes`."""
@@ -332,10 +332,10 @@ class Walker:
 
     def size(self, value: Value, axis: int, what: str = "this") -> int:
         """Return one size of the value; raise an error if the file leaves it open."""
-        found = self.sizes(value)[axis]
-        if found is None:
+        length = self.sizes(value)[axis]
+        if length is None:
             raise UnknownValue(f"{what} needs the size of axis {axis} of '{value.name or 'an intermediate value'}', which the file leaves open")
-        return found
+        return length
 
     def fixed(self, value: Value, what: str = "this") -> tuple[int, ...]:
         """All sizes of the value, none of which the file may leave open."""

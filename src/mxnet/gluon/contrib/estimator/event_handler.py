@@ -443,25 +443,25 @@ class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
 
     def _found_checkpoints(self) -> list[tuple[int, int]]:
         """Epochs and batches of the checkpoints in the folder, the oldest first."""
-        return sorted((int(found[2]), int(found[3])) for found in self._files("params"))
+        return sorted((int(match[2]), int(match[3])) for match in self._files("params"))
 
     def _remove_incomplete(self) -> None:
         """Remove remains of checkpoints without parameters, and files that a killed process did not finish."""
         remove_left(self.model_dir, self._pattern("(params|states|data)"))
-        complete = {found[1] for found in self._files("params")}
-        for found in self._files("(states|data)"):
-            if found[1] not in complete:
+        complete = {match[1] for match in self._files("params")}
+        for match in self._files("(states|data)"):
+            if match[1] not in complete:
                 with contextlib.suppress(FileNotFoundError):
-                    os.remove(os.path.join(self.model_dir, found[0]))
+                    os.remove(os.path.join(self.model_dir, match[0]))
 
     def _resume_from_checkpoint(self, estimator: Estimator) -> None:
-        found = self._found_checkpoints()
-        if not found:
+        checkpoints = self._found_checkpoints()
+        if not checkpoints:
             length = f"{estimator.max_batch} batches" if estimator.max_batch else f"{estimator.max_epoch} epochs"
             estimator.logger.info("CheckpointHandler: no checkpoint in %s; training starts from scratch, for %s", self.model_dir, length)
             return
-        self.saved_checkpoints = [f"{self.model_prefix}-epoch{epoch}batch{batch}" for epoch, batch in found]
-        self.trained_epoch, self.trained_batch = found[-1]
+        self.saved_checkpoints = [f"{self.model_prefix}-epoch{epoch}batch{batch}" for epoch, batch in checkpoints]
+        self.trained_epoch, self.trained_batch = checkpoints[-1]
         limit, trained, unit = ((estimator.max_epoch, self.trained_epoch, "epochs") if estimator.max_epoch else
                                 (estimator.max_batch or 0, self.trained_batch, "batches"))
         left = limit - trained - 1

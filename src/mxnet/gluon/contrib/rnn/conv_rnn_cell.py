@@ -55,9 +55,9 @@ class _BaseConvRNNCell(HybridRecurrentCell):
                                                                                          activation)
         self._stride = (1,) * dims
         self._i2h_kernel, self._i2h_pad, self._i2h_dilate, self._h2h_kernel, self._h2h_dilate = (
-            tuple(as_sizes(value, dims, f"for {dims}D convolution, {what}"))
-            for what, value in (("i2h_kernel", i2h_kernel), ("i2h_pad", i2h_pad), ("i2h_dilate", i2h_dilate),
-                                ("h2h_kernel", h2h_kernel), ("h2h_dilate", h2h_dilate)))
+            tuple(as_sizes(value, dims, f"for {dims}D convolution, {argument}"))
+            for argument, value in (("i2h_kernel", i2h_kernel), ("i2h_pad", i2h_pad), ("i2h_dilate", i2h_dilate),
+                                    ("h2h_kernel", h2h_kernel), ("h2h_dilate", h2h_dilate)))
         if any(k % 2 == 0 for k in self._h2h_kernel):
             raise UsageError(f"h2h_kernel must be of odd sizes, so that the state keeps its own; received {h2h_kernel}")
         # Such that the state keeps its size.

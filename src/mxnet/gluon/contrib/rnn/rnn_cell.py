@@ -90,8 +90,9 @@ class VariationalDropoutCell(ModifierCell):
     def __init__(self, base_cell: Any, drop_inputs: float = 0., drop_states: float = 0., drop_outputs: float = 0.):
         holds = isinstance(base_cell, SequentialRNNCell) and any(isinstance(c, BidirectionalCell) for c in base_cell._children.values())
         if drop_states and (holds or isinstance(base_cell, BidirectionalCell)):
-            raise UsageError("VariationalDropoutCell: drop_states needs a cell that can step, which a BidirectionalCell can't; "
-                             "wrap the two cells in it")
+            raise UsageError(f"VariationalDropoutCell: drop_states needs a cell that can step, received {type(base_cell).__name__}, which is or "
+                             "has a "
+                             "BidirectionalCell; wrap the two cells in it")
         super().__init__(base_cell)
         self.drop_inputs, self.drop_states, self.drop_outputs = drop_inputs, drop_states, drop_outputs
         self.drop_inputs_mask = self.drop_states_mask = self.drop_outputs_mask = None

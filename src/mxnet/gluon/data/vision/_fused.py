@@ -61,9 +61,9 @@ class Pending:
         height, width, channels = self.image.shape
         cut = Cut(height, width, *self._part, *(self._resized or self._part[2:]), self._top, self._left, self.mirrored)
         shape = (self.rows, self.columns, channels) if table is None else (channels, self.rows, self.columns)
-        found = _BYTES.repeat(channels, 1) if table is None else table
-        out = torch.empty(shape, dtype=found.dtype)
-        finish(self.image.view(-1), cut, found, out, pixels=table is None)
+        table_of_channels = _BYTES.repeat(channels, 1) if table is None else table
+        out = torch.empty(shape, dtype=table_of_channels.dtype)
+        finish(self.image.view(-1), cut, table_of_channels, out, pixels=table is None)
         return out
 
 

@@ -29,7 +29,7 @@ from . import batch_tiling, concat_in_place, mlp_fusion
 from .static_plan import StaticPlan
 
 _BRIEF = ("bfloat16", "bf16")
-_LARGE = 1 << 28  # least number of multiplications of all convolutions: compiling a smaller graph takes longer than it saves
+LEAST_WORK = 1 << 28  # least number of multiplications of all convolutions: compiling a smaller graph takes longer than it saves
 
 
 class Kernels:
@@ -78,7 +78,7 @@ class Kernels:
         program.report += amp_casts.apply(module) + layout.apply(module)
         program.infer()
         folding.drop_idle(program)
-        counts = _fold(program, exact)
+        counts = fold(program, exact)
         program.report += [f"kernels: {count} x convolution{kind}" for kind, count in sorted(counts.items())]
         program.report += _pool(program)
         program.report += concat_in_place.apply(program) + ([] if weights in _BRIEF else mlp_fusion.apply(program))
@@ -94,7 +94,7 @@ class Kernels:
 
 def is_worth_compiling(program: Program) -> bool:
     """Return True if the convolutions have enough multiplications for the graph to be worth compiling."""
-    return sum(work for _, work in _convolutions(program)) >= _LARGE
+    return sum(work for _, work in _convolutions(program)) >= LEAST_WORK
 
 
 def _convolutions(program: Program) -> Iterator[tuple[FxNode, int]]:
@@ -108,7 +108,7 @@ def _steps(attributes: dict[str, Any]) -> tuple[int, ...]:
     return (*(attributes["stride"] or (1, 1)), *(attributes["pad"] or (0, 0)), *(attributes["dilate"] or (1, 1)))
 
 
-def _fold(program: Program, exact: bool) -> dict[str, int]:
+def fold(program: Program, exact: bool) -> dict[str, int]:
     """Replace convolutions with constant weights and the nodes folded into them; return the number of each kind."""
     counts: dict[str, int] = {}
     graph = program.graph

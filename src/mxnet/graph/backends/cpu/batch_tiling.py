@@ -7,7 +7,7 @@ are small and whose weights are large, run on the whole batch.
 import itertools
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import fx
@@ -20,15 +20,33 @@ from ...passes import layout
 from ...program import FxNode, GraphModule, Program, holds
 from .concat_in_place import ConcatBuffer, complete, copy_into
 
-# Bytes read and written by a layer that do not stay in the last-level cache for the next one.
-_LARGE = min(max(processor.last_cache() // 4, 4 << 20), 24 << 20)
-# Least bytes of one image for a separate call, four times as many without multiplications, so that calls are short; and the number of bytes
-# for each byte of weights, which every call reads again.
-_EACH, _READ_AGAIN = 768 << 10, 4
-# Bytes of the largest array of a tile: such arrays stay in the last-level cache, and larger tiles read weights less often. With 480 MB 16 were
-# faster than 4 by a tenth.
-_PART = min(max(processor.last_cache() // 8, 4 << 20), 16 << 20)
-_HIDING = 32  # multiplications for each byte read and written: with more the computation hides memory latency
+
+class Limits(NamedTuple):
+    """The sizes from which on, and up to which, layers run on tiles.
+
+    Attributes
+    ----------
+    large : int
+        Bytes read and written by a layer that do not stay in the last-level cache for the next one.
+    tile : int
+        Bytes of the largest array of a tile: such arrays stay in the last-level cache, and larger tiles read weights less often. With 480 MB 16 MB
+        were faster than 4 by a tenth.
+    work_per_byte : int
+        Multiplications for each byte read and written: with more, the computation hides memory latency.
+    image : int
+        Least bytes of one image for a separate call, four times as many without multiplications, so that calls are short.
+    rereads : int
+        Least number of bytes for each byte of weights, which every call reads again.
+    """
+
+    large: int = min(max(processor.last_cache() // 4, 4 << 20), 24 << 20)
+    tile: int = min(max(processor.last_cache() // 8, 4 << 20), 16 << 20)
+    work_per_byte: int = 32
+    image: int = 768 << 10
+    rereads: int = 4
+
+
+limits = Limits()  # replaced by tests, and by measurements of other sizes
 
 
 class BatchTiles:
@@ -79,10 +97,10 @@ def apply(program: Program) -> list[str]:
     if last is None:
         return []
     nodes = nodes[:nodes.index(last) + 1]
-    if sum(_work(program, n) for n in nodes) > _HIDING * sum(_traffic(program, n) for n in nodes):
+    if sum(_work(program, n) for n in nodes) > limits.work_per_byte * sum(_traffic(program, n) for n in nodes):
         return []
     largest = max(_bytes(program, n) for n in nodes) // shape[0]
-    images = max((n for n in range(1, shape[0] + 1) if shape[0] % n == 0 and n * largest <= _PART), default=1)
+    images = max((n for n in range(1, shape[0] + 1) if shape[0] % n == 0 and n * largest <= limits.tile), default=1)
     if images == shape[0]:
         return []
     graph, tiles = program.graph, _part(program, nodes, data, images)
@@ -138,18 +156,18 @@ def _work(program: Program, node: FxNode) -> int:
 def _large(program: Program, node: FxNode, images: int) -> bool:
     """Return True if a node is slower on the whole batch than on tiles of `images`, for each of which its weights are read again."""
     traffic, work, shape = _traffic(program, node), _work(program, node), program.shape(node)
-    if shape is None or traffic < _LARGE or work > _HIDING * traffic:
+    if shape is None or traffic < limits.large or work > limits.work_per_byte * traffic:
         return False
     batch, _, *sizes = shape
     weights = 4 * work // (batch * math.prod(sizes))
-    return traffic >= batch * max(_EACH if work else 4 * _EACH, _READ_AGAIN * weights // images)
+    return traffic >= batch * max(limits.image if work else 4 * limits.image, limits.rereads * weights // images)
 
 
 def _cut(program: Program, nodes: list[FxNode], data: FxNode, batch: int) -> FxNode | None:
     """Return the node where the tiled part ends: the rest reads only its result, and it lies behind the last large node, if possible."""
     place = {n: i for i, n in enumerate(nodes)}
     largest = itertools.accumulate((_bytes(program, n) for n in nodes), max)
-    large = [i for i, (n, most) in enumerate(zip(nodes, largest)) if _large(program, n, max(_PART * batch // max(most, 1), 1))]
+    large = [i for i, (n, most) in enumerate(zip(nodes, largest)) if _large(program, n, max(limits.tile * batch // max(most, 1), 1))]
     if not large or any(user not in place for user in data.users):
         return None
     behind = [max((place.get(user, len(nodes)) for user in n.users), default=len(nodes)) for n in nodes]  # where each is read last

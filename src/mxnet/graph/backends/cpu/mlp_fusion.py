@@ -10,7 +10,7 @@ from ....ops.nn.dense import fully_connected
 from ...instrumentation import record_origins
 from ...program import FxNode, Program, attributes_of, calls, holds
 
-_SMALL = 1 << 20  # elements of a weight that fits a cache: reading larger ones takes longer than calls do
+SMALL_WEIGHT = 1 << 20  # elements of a weight that fits a cache: reading larger ones takes longer than calls do
 
 
 def apply(program: Program) -> list[str]:
@@ -64,7 +64,7 @@ def _layer(program: Program, node: FxNode) -> Layer | None:
         return None
     weight, bias = program.constants[fixed[0]].detach(), program.constants[fixed[1]].detach() if len(fixed) > 1 else None
     layer = Layer(weight, bias, False)
-    small = program.values[node.args[0]].dim() >= 2 and 0 < weight.numel() <= _SMALL
+    small = program.values[node.args[0]].dim() >= 2 and 0 < weight.numel() <= SMALL_WEIGHT
     return layer if small and fits(math.prod(shape[:-1]), [layer]) else None
 
 

@@ -28,7 +28,7 @@ _LAST = torch.channels_last
 _LINE = 64  # bytes of a cache line, to which arrays are aligned
 
 
-class _Array:
+class PlannedArray:
     """An array of the graph.
 
     Attributes
@@ -61,7 +61,7 @@ class _Array:
 class _Ref(NamedTuple):
     """A range of an array's images, from `start` on; all images if `images` is None. `view` is another shape for images of one pixel."""
 
-    array: _Array
+    array: PlannedArray
     start: int = 0
     images: int | None = None
     view: tuple[int, ...] | None = None
@@ -91,13 +91,13 @@ class _Call(NamedTuple):
     arrays: tuple[_Ref | torch.Tensor | None, ...]
 
 
-class _Other(NamedTuple):
+class OtherCall(NamedTuple):
     """A call of another function."""
 
     target: Callable
     args: tuple
     kwargs: dict[str, Any]
-    result: _Array
+    result: PlannedArray
 
 
 class StaticPlan:
@@ -109,22 +109,27 @@ class StaticPlan:
         The program that the backend compiled.
 
     Several threads may call it at once: each uses a launch list of its own.
+
+    Attributes
+    ----------
+    idle : dict of int to list
+        The launch lists that no thread is running, by the number of threads of a kernel.
     """
 
     def __init__(self, program: Program):
         self._module, self._program = program.module, program
         self._steps: dict[int, _Steps] = {}  # by the number of threads, as is what follows
-        self._idle: dict[int, list[_Run]] = {}
+        self.idle: dict[int, list[_Run]] = {}
 
     def __call__(self, *inputs: torch.Tensor) -> Sequence[torch.Tensor]:
         threads = torch.get_num_threads()
         steps = self._steps.get(threads)
         if steps is None:
             outputs = self._module.forward(*inputs)
-            self._idle.setdefault(threads, [])  # another thread may have set it
+            self.idle.setdefault(threads, [])  # another thread may have set it
             self._steps[threads] = _Steps(self._program)
             return outputs
-        idle = self._idle[threads]
+        idle = self.idle[threads]
         try:
             run = idle.pop()
         except IndexError:  # the first run, or all others are in use
@@ -144,15 +149,15 @@ class _Steps:
     """The steps of a graph: its calls, in order, after its layers have selected their algorithms."""
 
     def __init__(self, program: Program):
-        self.steps: list[_Call | _Other] = []
-        self.inputs: list[_Array] = []
+        self.steps: list[_Call | OtherCall] = []
+        self.inputs: list[PlannedArray] = []
         self.outputs: list[_Ref] = []
         env: dict[FxNode, _Ref] = {}
         for node in program.graph.nodes:
             value = program.values.get(node)
             shape = value.shape if isinstance(value, torch.Tensor) and value.dtype is torch.float32 else None
             if node.op == "placeholder":
-                env[node] = _Ref(_Array(shape))
+                env[node] = _Ref(PlannedArray(shape))
                 self.inputs.append(env[node].array)
             elif node.op == "output":
                 self.outputs = [env[n] for n in node.args[0]]
@@ -166,7 +171,7 @@ class _Steps:
         """Add the steps of a node."""
         target = node.target
         if isinstance(target, ConcatBuffer):
-            env[node] = _Ref(_Array(target.shape, by_kernel=True))
+            env[node] = _Ref(PlannedArray(target.shape, by_kernel=True))
         elif target is complete:
             env[node] = env[node.args[0]]
         elif (target is layout.standard or calls(node, flatten)) and (viewed := _viewed(env[node.args[0]], shape)) is not None:
@@ -176,14 +181,14 @@ class _Steps:
         elif not (isinstance(target, Bindable) and self._add_kernel(node, target, env)):
             args, kwargs = fx.node.map_arg((node.args, node.kwargs), functools.partial(self._seen, env))
             function = target if node.op == "call_function" else _method(target)
-            result = _Array(shape)
+            result = PlannedArray(shape)
             result.used(len(self.steps))
-            self.steps.append(_Other(function, args, kwargs, result))
+            self.steps.append(OtherCall(function, args, kwargs, result))
             env[node] = _Ref(result)
 
     def _add_tiles(self, target: BatchTiles, data: _Ref) -> _Ref:
         """Add the steps of a tiled layer, tile by tile."""
-        out = _Array(target.shape, by_kernel=True)
+        out = PlannedArray(target.shape, by_kernel=True)
         for start in range(0, target.shape[0], target.images):
             env: dict[FxNode, _Ref] = {}
             places = iter([_Ref(data.array, start, target.images), _Ref(out, start, target.images)])
@@ -208,7 +213,7 @@ class _Steps:
         if any(ref is not None and (ref.shape is None or not (ref.array.order in (None, order) or _single(ref.array.shape)))
                for ref, order in ((data, layer.order), (residual, _LAST))):
             return False
-        out = _Ref(_Array(layer.sizes(data.shape or ()), by_kernel=True)) if given is None else env[given]
+        out = _Ref(PlannedArray(layer.sizes(data.shape or ()), by_kernel=True)) if given is None else env[given]
         like_data, like_out = _like(data, layer.order), _like(out)
         like_residual = None if residual is None else _like(residual)
         bound = layer.bound(like_data, like_residual, like_out, node.kwargs.get("first", 0))
@@ -217,7 +222,7 @@ class _Steps:
         refs = {id(like_data): data, id(like_residual): residual, id(like_out): out}
         arrays: list[_Ref | torch.Tensor | None] = [None if a is None else refs.get(id(a), a) for a in bound.arrays]
         for make in bound.plan.makers[layer.makes:]:  # the kernel's workspace
-            arrays.append(None if make is None else _Ref(_Array(make().shape, by_kernel=True)))
+            arrays.append(None if make is None else _Ref(PlannedArray(make().shape, by_kernel=True)))
         if layer.makes:
             arrays.insert(len(bound.arrays), out)
         for array in arrays:
@@ -234,12 +239,15 @@ class _Steps:
 class _Run:
     """A launch list: the steps with their pointers, for one thread at a time.
 
-    Items are lists of functions with their arguments, and functions of the tensors that are visible.
+    Attributes
+    ----------
+    items : list
+        Lists of functions with their arguments, and functions of the tensors that are visible.
     """
 
     def __init__(self, steps: _Steps, threads: int):
-        self._items: list[list[tuple[Callable, tuple]] | Callable] = []
-        self._pointers: dict[tuple[_Array, int], ctypes.c_void_p] = {}
+        self.items: list[list[tuple[Callable, tuple]] | Callable] = []
+        self._pointers: dict[tuple[PlannedArray, int], ctypes.c_void_p] = {}
         self._constants = [a for step in steps.steps if isinstance(step, _Call) for a in step.arrays if isinstance(a, torch.Tensor)]
         self._heavy = any(step.bound.plan.heavy for step in steps.steps if isinstance(step, _Call))
         self._inputs = [(i, array) for i, array in enumerate(steps.inputs) if array.first >= 0]
@@ -252,10 +260,10 @@ class _Run:
                 pointers = [self._pointer(a) for a in step.arrays]
                 self._calls().append(step.bound.plan.bound(pointers, step.bound.numbers, threads))
             else:
-                self._items.append(_otherwise(step))
+                self.items.append(_otherwise(step))
                 self._point([step.result])
             self._drop([a for a in over.get(number, ()) if a.visible])
-        self._places = _places([a for _, arrays in sorted(begun.items()) for a in arrays if not a.visible], over)
+        self._places = assign_places([a for _, arrays in sorted(begun.items()) for a in arrays if not a.visible], over)
         self._size = max((at + a.bytes for a, at in self._places.items()), default=0) + _LINE
         self._moving = [(p, self._places[a] + offset) for (a, offset), p in self._pointers.items() if a in self._places]
         self._base = -1
@@ -269,9 +277,9 @@ class _Run:
             for pointer, offset in self._moving:
                 pointer.value = first + offset
             self._base = base
-        env: dict[_Array, torch.Tensor] = {array: inputs[i] for i, array in self._inputs}
+        env: dict[PlannedArray, torch.Tensor] = {array: inputs[i] for i, array in self._inputs}
         with zeroed(HEAVY) if self._heavy else contextlib.nullcontext():
-            for item in self._items:
+            for item in self.items:
                 if isinstance(item, list):
                     for function, arguments in item:
                         function(*arguments)
@@ -281,9 +289,9 @@ class _Run:
 
     def _calls(self) -> list[tuple[Callable, tuple]]:
         """Return the current list of kernel calls; start one after another function."""
-        last = self._items[-1] if self._items else None
+        last = self.items[-1] if self.items else None
         if not isinstance(last, list):
-            self._items.append(last := [])
+            self.items.append(last := [])
         return last
 
     def _pointer(self, array: _Ref | torch.Tensor | None) -> ctypes.c_void_p | None:
@@ -291,26 +299,26 @@ class _Run:
             return None if array is None else ctypes.c_void_p(array.data_ptr())
         return self._pointers.setdefault((array.array, array.offset), ctypes.c_void_p())
 
-    def _make(self, arrays: Iterable[_Array]) -> None:
+    def _make(self, arrays: Iterable[PlannedArray]) -> None:
         """Add an item that allocates a tensor for each array."""
         for array in arrays:
             moved = _moved(self._pointers, array)
-            self._items.append(lambda env, array=array, moved=moved: moved(env, _new(array.shape, array.order)))
+            self.items.append(lambda env, array=array, moved=moved: moved(env, _new(array.shape, array.order)))
 
-    def _point(self, arrays: Iterable[_Array]) -> None:
+    def _point(self, arrays: Iterable[PlannedArray]) -> None:
         """Add an item that sets the kernels' pointers to these arrays, which other functions have computed."""
         for array in arrays:
             if array.order is not None:
                 moved = _moved(self._pointers, array)
-                self._items.append(lambda env, array=array, moved=moved: moved(env, env[array].contiguous(memory_format=array.order)))
+                self.items.append(lambda env, array=array, moved=moved: moved(env, env[array].contiguous(memory_format=array.order)))
 
-    def _drop(self, arrays: list[_Array]) -> None:
+    def _drop(self, arrays: list[PlannedArray]) -> None:
         """Add an item that releases these arrays."""
         if arrays:
-            def drop(env: dict[_Array, torch.Tensor]) -> None:
+            def drop(env: dict[PlannedArray, torch.Tensor]) -> None:
                 for array in arrays:
                     env.pop(array, None)
-            self._items.append(drop)
+            self.items.append(drop)
 
 
 def _order(shape: Sequence[int]) -> torch.memory_format:
@@ -343,11 +351,11 @@ def _method(name: str) -> Callable:
     return lambda data, *args, **kwargs: getattr(data, name)(*args, **kwargs)
 
 
-def _moved(pointers: dict[tuple[_Array, int], ctypes.c_void_p], array: _Array) -> Callable:
+def _moved(pointers: dict[tuple[PlannedArray, int], ctypes.c_void_p], array: PlannedArray) -> Callable:
     """Return a function that sets an array's tensor and all pointers to it, including pointers that are created later."""
     targets: list[tuple[ctypes.c_void_p, int]] | None = None
 
-    def moved(env: dict[_Array, torch.Tensor], tensor: torch.Tensor) -> None:
+    def moved(env: dict[PlannedArray, torch.Tensor], tensor: torch.Tensor) -> None:
         nonlocal targets
         if targets is None:
             targets = [(p, offset) for (a, offset), p in pointers.items() if a is array]
@@ -358,20 +366,20 @@ def _moved(pointers: dict[tuple[_Array, int], ctypes.c_void_p], array: _Array) -
     return moved
 
 
-def _otherwise(step: _Other) -> Callable:
+def _otherwise(step: OtherCall) -> Callable:
     """Return a step that is no kernel call, as a function of the visible tensors."""
     target, args, kwargs, result = step
     if not kwargs and all(isinstance(a, _Ref) and a.images is a.view is None for a in args):
         arrays = [a.array for a in args]
         return lambda env: env.__setitem__(result, target(*[env[a] for a in arrays]))
 
-    def run(env: dict[_Array, torch.Tensor]) -> None:
+    def run(env: dict[PlannedArray, torch.Tensor]) -> None:
         found_args, found_kwargs = _resolved(args, env), _resolved(kwargs, env)
         env[result] = target(*found_args, **found_kwargs)
     return run
 
 
-def _resolved(value: Any, env: dict[_Array, torch.Tensor]) -> Any:
+def _resolved(value: Any, env: dict[PlannedArray, torch.Tensor]) -> Any:
     """Return arguments with tensors in place of `_Ref` objects."""
     if isinstance(value, _Ref):
         return value.of(env[value.array])
@@ -380,14 +388,14 @@ def _resolved(value: Any, env: dict[_Array, torch.Tensor]) -> Any:
     return {k: _resolved(v, env) for k, v in value.items()} if isinstance(value, dict) else value
 
 
-def _by_step(steps: _Steps) -> tuple[dict[int, list[_Array]], dict[int, list[_Array]]]:
+def _by_step(steps: _Steps) -> tuple[dict[int, list[PlannedArray]], dict[int, list[PlannedArray]]]:
     """Return the arrays by their first step, and by their last step."""
-    arrays: dict[_Array, None] = {}
+    arrays: dict[PlannedArray, None] = {}
     for step in steps.steps:
         refs = step.arrays if isinstance(step, _Call) else _refs((step.args, step.kwargs, _Ref(step.result)))
         arrays.update((a.array, None) for a in refs if isinstance(a, _Ref))
-    begun: dict[int, list[_Array]] = {}
-    over: dict[int, list[_Array]] = {}
+    begun: dict[int, list[PlannedArray]] = {}
+    over: dict[int, list[PlannedArray]] = {}
     for array in arrays:
         begun.setdefault(array.first, []).append(array)
         over.setdefault(array.last, []).append(array)
@@ -402,9 +410,9 @@ def _refs(value: Any) -> list[_Ref]:
     return [ref for v in value for ref in _refs(v)] if isinstance(value, (tuple, list)) else []
 
 
-def _places(arrays: list[_Array], over: dict[int, list[_Array]]) -> dict[_Array, int]:
+def assign_places(arrays: list[PlannedArray], over: dict[int, list[PlannedArray]]) -> dict[PlannedArray, int]:
     """Return the offset of each array in the shared memory: best fit, in the order of first use."""
-    places: dict[_Array, int] = {}
+    places: dict[PlannedArray, int] = {}
     free: list[tuple[int, int]] = []  # begin and size, in order
     end, step = 0, 0
     for array in arrays:
@@ -424,7 +432,7 @@ def _places(arrays: list[_Array], over: dict[int, list[_Array]]) -> dict[_Array,
     return places
 
 
-def _rounded(array: _Array) -> int:
+def _rounded(array: PlannedArray) -> int:
     return -(-array.bytes // _LINE) * _LINE
 
 

@@ -60,26 +60,26 @@ def operators_of(program: Program, device: torch.device) -> Iterator[tuple[fx.No
         op = operator_of(node)
         if node.op != "call_function" or op is None:
             continue
-        what, reason = f"{node.meta['node'].name} ({op.name})", None
+        label, reason = f"{node.meta['node'].name} ({op.name})", None
         if is_data_dependent(node):
-            reason = f"{what} may depend on values"
+            reason = f"{label} may depend on values"
         elif any(isinstance(value, torch.device) and value != device for value in node.kwargs.values()):
-            reason = f"{what} is on another device"
-        yield node, what, reason
+            reason = f"{label} is on another device"
+        yield node, label, reason
 
 
 def obstacle(module: fx.GraphModule, inputs: Sequence[torch.Tensor], device: torch.device) -> str | None:
     """Return the reason why a lowered graph cannot be captured, as text; None if there is none."""
     program = Program(module, inputs)
-    for node, what, reason in operators_of(program, device):
+    for node, label, reason in operators_of(program, device):
         if reason is not None:
             return reason
         if random_in_inference(node):
-            return f"{what} draws random numbers"
+            return f"{label} draws random numbers"
         if mutates_inputs(node):
-            return f"{what} writes to its inputs"
+            return f"{label} writes to its inputs"
         if node not in program.values:
-            return f"the shape of {what} is not known before it runs"
+            return f"the shape of {label} is not known before it runs"
     return None
 
 
@@ -183,6 +183,13 @@ class Captured:
         If True, the graph is not rewritten.
     captures : bool
         If False, the rewritten graph runs without a capture.
+
+    Attributes
+    ----------
+    buffers, outputs : sequence of torch.Tensor
+        The arrays that the captured graph reads the data from, and those that it writes to.
+    derived_weights : sequence of torch.Tensor
+        What the captured graph reads in place of weights, and `weight_guard` detects changes of these.
     """
 
     self_instrumented = True  # `function` reports to the observer itself
@@ -198,10 +205,10 @@ class Captured:
             self.obstacle = "MXNET_ENABLE_CUDA_GRAPHS is 0"
         self._graph: Any = None
         self._places: list[tuple] | None = None
-        self._buffers: list[torch.Tensor] = []
-        self._outputs: tuple[torch.Tensor, ...] = ()
-        self._prepared: Sequence[torch.Tensor] = ()  # weights
-        self._unchanged: prepared_weights.Unchanged | None = None
+        self.buffers: list[torch.Tensor] = []
+        self.outputs: tuple[torch.Tensor, ...] = ()
+        self.derived_weights: Sequence[torch.Tensor] = ()
+        self.weight_guard: prepared_weights.Unchanged | None = None
 
     def function(self, *inputs: torch.Tensor) -> Sequence[torch.Tensor]:
         """Return the outputs, a tuple of tensors."""
@@ -232,17 +239,17 @@ class Captured:
         if prepared is None:
             return True
         weights = prepared.weights(inputs)
-        if self._unchanged is not None and self._unchanged.holds(weights):
+        if self.weight_guard is not None and self.weight_guard.holds(weights):
             return True
         unchanged = prepared_weights.Unchanged(weights)  # before they are read, so that no write is missed
         with no_grad():
             fresh = prepared.prepare(*inputs)
-            if any(t.shape != m.shape or t.dtype is not m.dtype for t, m in zip(self._prepared, fresh)):
+            if any(t.shape != m.shape or t.dtype is not m.dtype for t, m in zip(self.derived_weights, fresh)):
                 return False
             cuda.current_stream(self.device).wait_event(shared.done)
-            for target, source in zip(self._prepared, fresh):
+            for target, source in zip(self.derived_weights, fresh):
                 target.copy_(source)
-        self._unchanged = unchanged
+        self.weight_guard = unchanged
         return True
 
     def _where(self, inputs: Sequence[torch.Tensor]) -> list[tuple]:
@@ -252,17 +259,17 @@ class Captured:
     def _replay(self, shared: _Device, inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
         stream = cuda.current_stream(self.device)
         stream.wait_event(shared.done)
-        for i, buffer in zip(self._data, self._buffers):
+        for i, buffer in zip(self._data, self.buffers):
             buffer.copy_(inputs[i])
         self._graph.replay()
-        outputs = tuple(t.clone() for t in self._outputs)
+        outputs = tuple(t.clone() for t in self.outputs)
         shared.done.record(stream)
         return outputs
 
     def _capture(self, shared: _Device, inputs: Sequence[torch.Tensor]) -> None:
         if self._graph is not None:
             shared.done.synchronize()  # the last run of the old capture may still read its memory
-        self._graph, self._places, self._buffers, self._outputs, self._prepared, self._unchanged = None, None, [], (), (), None
+        self._graph, self._places, self.buffers, self.outputs, self.derived_weights, self.weight_guard = None, None, [], (), (), None
         if self.captures == _MOST:
             self.obstacle, self.prepared = f"the weights moved after each of {_MOST} captures", None
             return
@@ -274,16 +281,16 @@ class Captured:
                 self._capture_prepared(shared, self.prepared, arguments)
         except Exception as error:  # the original operators may be capturable even if the rewritten graph is not
             _log.info("graph: not captured as it was rewritten for GPUs: %s", error)
-            self.prepared, self._prepared, self._unchanged = None, (), None
+            self.prepared, self.derived_weights, self.weight_guard = None, (), None
         try:
             if self.prepared is None:
-                self._graph, self._outputs = shared.captured(self._native, arguments)
+                self._graph, self.outputs = shared.captured(self._native, arguments)
         except Exception as error:  # a failed capture must not prevent the run
             # Torch's error at the end of a failed capture hides the original one.
             cause = error.__context__ or error
             self.obstacle = f"capturing failed: {(str(cause).splitlines() or [type(cause).__name__])[0]}"
             return
-        self._places, self._buffers = self._where(inputs), [arguments[i] for i in self._data]
+        self._places, self.buffers = self._where(inputs), [arguments[i] for i in self._data]
         self.captures += 1
 
     def _buffer(self, number: int, data: torch.Tensor) -> torch.Tensor:
@@ -293,10 +300,10 @@ class Captured:
         return torch.empty(data.shape, dtype=data.dtype, device=data.device, memory_format=order).copy_(data)
 
     def _capture_prepared(self, shared: _Device, prepared: prepared_weights.Prepared, arguments: Sequence[torch.Tensor]) -> None:
-        self._unchanged = prepared_weights.Unchanged(prepared.weights(arguments))
+        self.weight_guard = prepared_weights.Unchanged(prepared.weights(arguments))
         with no_grad():
-            self._prepared = prepared.prepare(*arguments)
-            self._graph, self._outputs = shared.captured(prepared.run, [*arguments, *self._prepared])
+            self.derived_weights = prepared.prepare(*arguments)
+            self._graph, self.outputs = shared.captured(prepared.run, [*arguments, *self.derived_weights])
 
     def explain(self) -> list[str]:
         lines, prefix = ([], "native, ") if self.prepared is None else (self.prepared.explain(), "")

@@ -41,14 +41,14 @@ def wanted(fixed_shape: bool) -> int | None:
 def obstacle(module: fx.GraphModule, inputs: Sequence[torch.Tensor], device: torch.device) -> str | None:
     """Return the reason why a training graph cannot be captured, as text; None if there is none."""
     program = Program(module, inputs)
-    for node, what, reason in graph_capture.operators_of(program, device):
+    for node, label, reason in graph_capture.operators_of(program, device):
         if reason is not None:
             return reason
         if mutates_inputs(node):
             if any(source.op != "placeholder" for source in written(node)):
-                return f"{what} writes to what others compute"
+                return f"{label} writes to what others compute"
         elif node not in program.values and all(source in program.values for source in node.all_input_nodes):
-            return f"the shape of {what} is not known before it runs"
+            return f"the shape of {label} is not known before it runs"
     return None
 
 
@@ -85,6 +85,11 @@ class _Level:
 
 _levels: dict[torch.device, list[_Level]] = {}
 _lock = threading.RLock()  # of all levels; a process has one capture at a time, and replays only launch work
+
+
+def levels(device: torch.device) -> list[_Level]:
+    """Return the stack of memory levels of a device, which grows with the forward passes that wait for their gradients."""
+    return _levels.setdefault(device, [])
 
 
 class _Pass:
@@ -154,8 +159,8 @@ class Captured:
 
     def _instance(self, inputs: Sequence[torch.Tensor]) -> "_Instance | None":
         """Return a capture for these inputs on a free level; None if all levels are in use, or capturing fails."""
-        levels = _levels.setdefault(self.device, [])
-        number = next((i for i, level in enumerate(levels) if level.free), len(levels))
+        stack = levels(self.device)
+        number = next((i for i, level in enumerate(stack) if level.free), len(stack))
         if number == _MOST_LEVELS:
             return None
         instance = self._instances.get(number)
@@ -165,10 +170,10 @@ class Captured:
         if self.captures >= _MOST_CAPTURES * (number + 1):
             self.obstacle = f"the weights moved after each of {self.captures} captures"
             return None
-        if number == len(levels):
-            levels.append(_Level())
+        if number == len(stack):
+            stack.append(_Level())
         try:  # an earlier capture is released afterwards: capturing waits until nothing runs
-            instance = self._instances[number] = _Instance(self, self._native, inputs, places, levels[number])
+            instance = self._instances[number] = _Instance(self, self._native, inputs, places, stack[number])
         except Exception as error:  # a failed capture must not prevent the run
             # Torch's error at the end of a failed capture hides the original one.
             cause = error.__context__ or error

@@ -33,7 +33,7 @@ _AT_A_TIME = 16
 _LONG = 5e-4
 # A model is compiled for another number of threads after calls that took so many times the time of its compilation. Beside two busy loops on
 # two cores a model for one thread needs 0.5 to 0.85 of the time of one for two.
-_PATIENCE = 3
+PATIENCE = 3
 _core_lock = threading.Lock()
 _core = None
 
@@ -174,6 +174,15 @@ class Compiled:
         OpenVINO's options.
     follows : bool
         If True, the number of threads follows `threads.policy`.
+
+    Attributes
+    ----------
+    first_model : _Model
+        The model as it was compiled first, for the number of threads of that moment.
+    seconds_spent : float
+        The time in calls since the last change of `threads.policy`.
+    counting_model : Counting or None
+        The same model, compiled with performance counters when a profiler first asked for them.
     """
 
     def __init__(self, model: Any, handed_on: Mapping[int, int], program: Program, config: Mapping[str, Any], follows: bool = False):
@@ -183,11 +192,12 @@ class Compiled:
         outputs = [program.values[n] for k, n in enumerate(program.outputs) if k not in handed_on]
         self.outputs = [(k, tuple(v.shape), v.dtype, v.numel() * v.element_size() <= _SMALL) for k, v in enumerate(outputs)]
         self._source, self._config, self.program = model, config, program
-        self._usual = self._current = _Model(self, model, config)
+        self.first_model = self._current = _Model(self, model, config)
         self._policy = threads.policy
-        self._adapted_to = self._usual.threads if follows and self._usual.threads == self._policy.full else None  # None: the number is fixed
-        self._spent = 0.0  # seconds in calls since the last change of `threads.policy`
-        self._counting: Any = None  # the same model, compiled with performance counters
+        # None if the number of threads is fixed.
+        self._adapted_to = self.first_model.threads if follows and self.first_model.threads == self._policy.full else None
+        self.seconds_spent = 0.0
+        self.counting_model: Any = None
         self._lock = threading.Lock()
 
     @property
@@ -203,17 +213,17 @@ class Compiled:
     def _adapt(self, tensors: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
         """Run a model whose number of threads differs from the policy's; compile it for that number once this pays."""
         count = self._policy.count
-        if count == self._usual.threads:
-            self._current, self._adapted_to, self._spent = self._usual, count, 0.0
-        elif self._spent >= _PATIENCE * self._usual.seconds:
+        if count == self.first_model.threads:
+            self._current, self._adapted_to, self.seconds_spent = self.first_model, count, 0.0
+        elif self.seconds_spent >= PATIENCE * self.first_model.seconds:
             with self._lock:
                 if self._adapted_to != count:
-                    self._current = self._usual  # releases the last one, since a third model would take too much memory
+                    self._current = self.first_model  # releases the last one, since a third model would take too much memory
                     self._current = _Model(self, self._source, {**self._config, **_threads(count)})
-                    self._adapted_to, self._spent = count, 0.0
+                    self._adapted_to, self.seconds_spent = count, 0.0
         start = time.perf_counter()
         results = self._current.run(tensors)
-        self._spent += time.perf_counter() - start
+        self.seconds_spent += time.perf_counter() - start
         return results
 
     def _handed_on(self, results: Sequence[torch.Tensor], tensors: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
@@ -231,18 +241,18 @@ class Compiled:
         calls without an observer keep their speed.
         """
         with self._lock:
-            if self._counting is None:
+            if self.counting_model is None:
                 start = time.perf_counter_ns()
-                self._counting = Counting(self, self._source, self._config)
+                self.counting_model = Counting(self, self._source, self._config)
                 _report(Call("compile for the profiler", note="OpenVINO counts layer by layer only where it is told to beforehand", graph=True),
                       start, time.perf_counter_ns())
-            request = self._counting.requests.pop() if self._counting.requests else _Request(self._counting)
+            request = self.counting_model.requests.pop() if self.counting_model.requests else _Request(self.counting_model)
         start, enclose = time.perf_counter_ns(), dispatch.enclose
         results = request.run(tensors) if enclose is None else enclose(_WHOLE.name, request.run, (tensors,), {})
         end = time.perf_counter_ns()
         with self._lock:
-            inside = self._counting.layers(request, end - start)
-            self._counting.requests.append(request)
+            inside = self.counting_model.layers(request, end - start)
+            self.counting_model.requests.append(request)
         _report(_WHOLE, start, end, results, inside)
         return self._handed_on(results, tensors)
 

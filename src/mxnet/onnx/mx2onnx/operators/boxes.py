@@ -50,29 +50,29 @@ def box_nms(on: Builder, x: Value, *, overlap_thresh: float, valid_thresh: float
     valid = on.Greater(scores, float(valid_thresh))
     if id_index >= 0:
         valid = on.And(valid, on.Not(on.Equal(_column(on, rows, id_index), float(background_id))))
-    kept = count if topk <= 0 else min(topk, count)
+    most_boxes = count if topk <= 0 else min(topk, count)
     lowest = float(np.finfo(np.float32).min)
-    scores, order = on.TopK(on.Where(valid, scores, on.const(lowest, _FLOAT)), [kept], axis=1, outputs=2)
+    scores, order = on.TopK(on.Where(valid, scores, on.const(lowest, _FLOAT)), [most_boxes], axis=1, outputs=2)
     order.dtype = INT64
     rows = _rows(on, rows, order, width)
     boxes = on.Slice(rows, [coord_start], [coord_start + 4], [2])
     if id_index >= 0 and not force_suppress:
         boxes = _apart(on, boxes, _column(on, rows, id_index), in_format)
     # Invalid boxes have the lowest score.
-    chosen = on.NonMaxSuppression(boxes, on.unsqueeze(scores, 1), on.const([kept], INT64), on.const([overlap_thresh], _FLOAT),
+    chosen = on.NonMaxSuppression(boxes, on.unsqueeze(scores, 1), on.const([most_boxes], INT64), on.const([overlap_thresh], _FLOAT),
                                   on.const([lowest], _FLOAT), center_point_box=int(in_format == "center"))
     places = on.concat([on.slice(chosen, 0, 1, 1), on.slice(chosen, 2, 3, 1)], 1)
     nothing = on.ConstantOfShape(on.Shape(scores), value=np.zeros(1, np.float32), dtype=_FLOAT)
     marks = on.ScatterND(nothing, places, on.Expand(on.const([1], _FLOAT), on.Slice(on.Shape(places), [0], [1])))
     # Marked ones first, both kinds in their present order.
-    rank = on.Add(on.Mul(marks, float(count)), np.arange(kept, 0, -1, dtype=np.float32))
-    _, order = on.TopK(rank, [kept], axis=1, outputs=2)
+    rank = on.Add(on.Mul(marks, float(count)), np.arange(most_boxes, 0, -1, dtype=np.float32))
+    _, order = on.TopK(rank, [most_boxes], axis=1, outputs=2)
     order.dtype = INT64
     marks = on.GatherElements(marks, order, axis=1)
     rows = _converted(on, _rows(on, rows, order, width), coord_start, width, in_format, out_format)
     out = on.Where(on.unsqueeze(on.Greater(marks, 0.0), 2), rows, on.const(-1, _FLOAT))
-    if kept < count:
-        out = on.Pad(out, [0, 0, 0, 0, count - kept, 0], on.const(-1, _FLOAT), mode="constant")
+    if most_boxes < count:
+        out = on.Pad(out, [0, 0, 0, 0, count - most_boxes, 0], on.const(-1, _FLOAT), mode="constant")
     return on.Reshape(out, on.sizes(on.dims(x)), out_shape=x.shape)
 
 

@@ -84,9 +84,9 @@ def logical_not(on: Builder, x: Value) -> Value:
 @exports(*_SCALAR, ignores=("is_int",))
 def scalar_operator(on: Builder, x: Value, *, scalar: float, operator: str) -> Value:
     kind, left = _SCALAR[operator]
-    if kind in _FOLDED and x.dtype == on.dtype and (found := on.filling(x)) is not None:
-        pair = (np.asarray(scalar, x.dtype), found[1]) if left else (found[1], np.asarray(scalar, x.dtype))
-        return on.fill(found[0], _FOLDED[kind](*pair).astype(x.dtype), x.dtype, x.shape)
+    if kind in _FOLDED and x.dtype == on.dtype and (filling := on.filling(x)) is not None:
+        pair = (np.asarray(scalar, x.dtype), filling[1]) if left else (filling[1], np.asarray(scalar, x.dtype))
+        return on.fill(filling[0], _FOLDED[kind](*pair).astype(x.dtype), x.dtype, x.shape)
     x = on.cast(x, on.dtype) if kind in ("Add", "Sub", "Mul", "Div") else x
     number = on.const(scalar, x.dtype)
     return _compute(on, kind, number, x) if left else _compute(on, kind, x, number)

@@ -61,8 +61,8 @@ def _quantized(on, real, limit, dtype, scale=None):
     """Quantize real numbers to integers of a type, for the range of this magnitude; `scale` is the divisor, by default the unit."""
     unit = float(np.float32(limit) / np.float32(_LEVELS[np.dtype(dtype)]))
     scale = unit if scale is None else scale
-    found = on.QuantizeLinear(real, np.array(scale if scale > 0 else _MOST, np.float32), np.zeros((), dtype), dtype=dtype, out_shape=real.shape)
-    made = Integers(found.name, found.dtype, found.shape, None, unit)
+    values = on.QuantizeLinear(real, np.array(scale if scale > 0 else _MOST, np.float32), np.zeros((), dtype), dtype=dtype, out_shape=real.shape)
+    made = Integers(values.name, values.dtype, values.shape, None, unit)
     on.nodes[-1].outputs[0] = made
     return made
 
@@ -244,7 +244,7 @@ def batch_norm(on: Builder, x: Value, gamma: Value, beta: Value, mean: Value, va
 @exports("_contrib_quantized_embedding")
 def embedding(on: Builder, indices: Value, weight: Value, low: Value, high: Value, *, node: Any) -> Any:
     rows = _as_integers(weight, low, high)
-    found = write(on, get("Embedding"), node.parsed(), indices, rows)
-    made = Integers(found.name, weight.dtype, on.shape, None, rows.unit)
+    result = write(on, get("Embedding"), node.parsed(), indices, rows)
+    made = Integers(result.name, weight.dtype, on.shape, None, rows.unit)
     on.nodes[-1].outputs[0] = made
     return [made, low, high]

@@ -33,8 +33,8 @@ def rnn(on: Builder, x: Value, parameters: Value, state: Value, cell: Value | No
 
     def part(i):
         """Return a weight or bias, with its gates in ONNX's order."""
-        found = on.reshape(on.slice(parameters, starts[i], starts[i + 1]), list(layout.shapes[i]))
-        rows = [on.slice(found, g * state_size, (g + 1) * state_size) for g in _ORDER[mode]]
+        block = on.reshape(on.slice(parameters, starts[i], starts[i + 1]), list(layout.shapes[i]))
+        rows = [on.slice(block, g * state_size, (g + 1) * state_size) for g in _ORDER[mode]]
         return on.unsqueeze(on.concat(rows, 0), 0)
 
     hidden, carried = [], []

@@ -149,11 +149,11 @@ def hardmax(g, data, *, axis=None):
     if g.opset < 13 and axis != g.rank(data) - 1:
         data, axis = _flat(g, data, axis), 1
     depth = g.size(data, axis, "Hardmax")
-    found = g.op("one_hot", g.op("argmax", data, axis=axis), depth=depth, dtype=(g.dtype(data) or np.dtype("float32")).name)
+    result = g.op("one_hot", g.op("argmax", data, axis=axis), depth=depth, dtype=(g.dtype(data) or np.dtype("float32")).name)
     last = g.rank(data) - 1
     if axis != last:
         order = [*range(axis), last, *range(axis, last)]
-        found = g.op("transpose", found, axes=tuple(order))
-    return found if data is before else reshape(g, found, g.shapes(before))
+        result = g.op("transpose", result, axes=tuple(order))
+    return result if data is before else reshape(g, result, g.shapes(before))
 
 

@@ -24,23 +24,23 @@ def tf_idf_vectorizer(g, data, *, max_gram_length, max_skip_count, min_gram_leng
     flat = rows.reshape(1, -1) if rows.ndim < 2 else rows
     if flat.ndim > 2 or flat.shape[0] * width > 1 << 24:
         raise MXNetError(f"rows of shape {rows.shape} and {width} counts for each")
-    found = np.zeros((len(flat), width), "float32")
-    for row, numbers in zip(found, flat.tolist()):
+    frequencies = np.zeros((len(flat), width), "float32")
+    for row, numbers in zip(frequencies, flat.tolist()):
         counts = _counted(numbers, known, max(min_gram_length, 1), max_gram_length, max_skip_count)
         for number, count in counts.items():
             weight = 1.0 if weights is None else weights[number]
             row[ngram_indexes[number]] = count if mode == "TF" else weight if mode == "IDF" else count * weight
-    return g.array(found[0] if rows.ndim < 2 else found)
+    return g.array(frequencies[0] if rows.ndim < 2 else frequencies)
 
 
 def _grams(pool, counts):
     """The sequences, with the number of each."""
-    found = {}
+    columns = {}
     for i, start in enumerate(counts):
         end = counts[i + 1] if i + 1 < len(counts) else len(pool)
         for place in range(start, end, i + 1):
-            found[tuple(pool[place:place + i + 1])] = len(found)
-    return found
+            columns[tuple(pool[place:place + i + 1])] = len(columns)
+    return columns
 
 
 def _counted(numbers, known, shortest, longest, skips):

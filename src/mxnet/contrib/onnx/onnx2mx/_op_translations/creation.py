@@ -40,15 +40,15 @@ def range_(g, start, limit, delta):
     first, step = start.number("start"), delta.number("delta")
     limits = limit.candidates("limit")
     if not step:
-        raise MXNetError("a range in steps of 0")
+        raise MXNetError(f"steps other than 0 expected, received {step}")
     lengths = tuple(max(-int(-(float(array.reshape(-1)[0]) - first) // step), 0) for array in limits)
     if len(set(lengths)) == 1:
         if lengths[0] > _LONGEST:
             raise MXNetError(f"a range of {lengths[0]} numbers; expected at most {_LONGEST}")
         return g.array((first + step * np.arange(lengths[0])).astype(limits[0].dtype))
     like, axis = source(g, lengths)
-    found = g.op("_contrib_arange_like", like, axis=axis, start=float(first), step=float(step))
-    return g.op("Cast", found, dtype=limits[0].dtype.name)
+    result = g.op("_contrib_arange_like", like, axis=axis, start=float(first), step=float(step))
+    return g.op("Cast", result, dtype=limits[0].dtype.name)
 
 
 @translates("EyeLike")

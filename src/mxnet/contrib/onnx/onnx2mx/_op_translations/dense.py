@@ -70,15 +70,15 @@ def einsum(g, *data, equation):
         factors = [value for value, scalar in zip(data, scalars) if scalar]
         rest = [(value, term) for value, term, scalar in zip(data, terms, scalars) if not scalar]
         if not rest:
-            found = factors.pop()
+            result = factors.pop()
         else:
-            found = einsum(g, *(value for value, _ in rest), equation=",".join(term for _, term in rest) + letters[letters.find("->"):]
-                           if "->" in letters else ",".join(term for _, term in rest))
+            result = einsum(g, *(value for value, _ in rest), equation=",".join(term for _, term in rest) + letters[letters.find("->"):]
+                            if "->" in letters else ",".join(term for _, term in rest))
         for factor in factors:
-            found = binary(g, "broadcast_mul", found, factor)
-        return found
-    found = g.op("_npi_einsum", *data, subscripts=letters)
-    return g.op("Reshape", found, shape=(1,), is_scalar=True) if letters.endswith("->") else found
+            result = binary(g, "broadcast_mul", result, factor)
+        return result
+    result = g.op("_npi_einsum", *data, subscripts=letters)
+    return g.op("Reshape", result, shape=(1,), is_scalar=True) if letters.endswith("->") else result
 
 
 @translates("Det")
@@ -166,8 +166,8 @@ def deconv(g, data, weight, bias=None, *, kernel_shape=None, strides=None, pads=
         return g.op("Deconvolution", *inputs, pad=tuple(w[0] for w in widths), adj=extra, **attributes)
     if bias is not None:
         inputs, attributes["no_bias"] = inputs[:2], True
-    whole = g.op("Deconvolution", *inputs, **attributes)
-    found = padded(g, whole, [(0, 0), (0, 0), *((-before, e - behind) for (before, behind), e in zip(widths, extra))])
+    full = g.op("Deconvolution", *inputs, **attributes)
+    result = padded(g, full, [(0, 0), (0, 0), *((-before, e - behind) for (before, behind), e in zip(widths, extra))])
     if bias is None:
-        return found
-    return g.op("broadcast_add", found, reshape(g, bias, [(1, -1, *[1] * axes)] * len(g.shapes(bias))))
+        return result
+    return g.op("broadcast_add", result, reshape(g, bias, [(1, -1, *[1] * axes)] * len(g.shapes(bias))))

@@ -21,9 +21,9 @@ def non_max_suppression(g, boxes, scores, max_output_boxes_per_class=None, iou_t
     most = 0 if max_output_boxes_per_class is None else int(max_output_boxes_per_class.number("max_output_boxes_per_class"))
     limit = 0.0 if iou_threshold is None else iou_threshold.number("iou_threshold")
     least = -np.inf if score_threshold is None else score_threshold.number("score_threshold")
-    found = [(batch, group, box) for batch in range(len(points)) for group in range(points.shape[1])
-             for box in _selected(_corners(places[batch], center_point_box), points[batch, group], most, limit, least)]
-    return g.array(np.array(found, "int64").reshape(-1, 3))
+    selected = [(batch, group, box) for batch in range(len(points)) for group in range(points.shape[1])
+                for box in _selected(_corners(places[batch], center_point_box), points[batch, group], most, limit, least)]
+    return g.array(np.array(selected, "int64").reshape(-1, 3))
 
 
 def _corners(boxes, center_point_box):
@@ -38,25 +38,25 @@ def _selected(corners, scores, most, limit, least):
     area = (high - low).prod(1)
     order = np.argsort(-scores, kind="stable")
     order = order[scores[order] > least]
-    kept = []
-    while order.size and len(kept) < most:
+    chosen = []
+    while order.size and len(chosen) < most:
         best, order = order[0], order[1:]
-        kept.append(int(best))
+        chosen.append(int(best))
         shared = np.maximum(np.minimum(high[best], high[order]) - np.maximum(low[best], low[order]), 0).prod(1)
         total = area[best] + area[order] - shared
         order = order[np.divide(shared, total, out=np.zeros_like(shared), where=total > 0) <= limit]
-    return kept
+    return chosen
 
 
 @translates(f"{box_nms.DOMAIN}.{box_nms.OPERATOR}")
 def fused_box_nms(g, data, *, shape, overlap_thresh, valid_thresh, topk, coord_start, score_index, id_index, background_id, force_suppress,
                   in_format, out_format):
     """The operator `box_nms`, whose nodes `box_nms.replaced` found; the file may reshape the result."""
-    found = g.op("_contrib_box_nms", data, overlap_thresh=overlap_thresh, valid_thresh=valid_thresh, topk=topk, coord_start=coord_start,
-                 score_index=score_index, id_index=id_index, background_id=background_id, force_suppress=bool(force_suppress),
-                 in_format=in_format, out_format=out_format)
+    result = g.op("_contrib_box_nms", data, overlap_thresh=overlap_thresh, valid_thresh=valid_thresh, topk=topk, coord_start=coord_start,
+                  score_index=score_index, id_index=id_index, background_id=background_id, force_suppress=bool(force_suppress),
+                  in_format=in_format, out_format=out_format)
     sizes = g.known_shapes(data)
-    return found if -1 in shape or sizes is not None and set(sizes) == {tuple(shape)} else reshape(g, found, [tuple(shape)] * len(sizes or [0]))
+    return result if -1 in shape or sizes is not None and set(sizes) == {tuple(shape)} else reshape(g, result, [tuple(shape)] * len(sizes or [0]))
 
 
 @translates("Unique")

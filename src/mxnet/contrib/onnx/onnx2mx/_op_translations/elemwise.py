@@ -180,12 +180,12 @@ def cast_to(g, value, dtype):
 def modulo(g, a, b, *, fmod=0):
     """The remainder: with the sign of the divisor, or with `fmod` that of the dividend."""
     if not fmod:
-        found, kind = binary(g, "broadcast_mod", a, b), g.dtype(a)
+        remainder, kind = binary(g, "broadcast_mod", a, b), g.dtype(a)
         if kind is None or kind.kind != "f" or b.array is not None and b.array.all():
-            return found
+            return remainder
         # MXNet's remainder of a division by 0 is 0.
         nothing = g.array(np.array(math.nan, kind))
-        return g.op("_npi_where", with_number(g, "_equal_scalar", b, 0.0), nothing, found, is_scalar=found.scalar)
+        return g.op("_npi_where", with_number(g, "_equal_scalar", b, 0.0), nothing, remainder, is_scalar=remainder.scalar)
     a, b = same_type(g, a, b)
     scalar = a.scalar and b.scalar
     rest = binary(g, "broadcast_mod", g.op("abs", a, is_scalar=a.scalar), g.op("abs", b, is_scalar=b.scalar))
@@ -218,13 +218,13 @@ def mean(g, *data):
 
 
 def _joined(g, name, data):
-    found = data[0]
+    result = data[0]
     if len(data) == 1:
-        g.entry(found)
-        return g.op("_copy", found, is_scalar=found.scalar)
+        g.entry(result)
+        return g.op("_copy", result, is_scalar=result.scalar)
     for value in data[1:]:
-        found = binary(g, name, found, value)
-    return found
+        result = binary(g, name, result, value)
+    return result
 
 
 @translates("Not")
@@ -283,9 +283,9 @@ def clip(g, data, min=None, max=None):
         if low > high:  # ONNX takes the upper bound then
             low = high
         return g.op("clip", data, a_min=low, a_max=high, is_scalar=data.scalar)
-    found = data if min is None else binary(g, "broadcast_maximum", data, min)
-    found = found if max is None else binary(g, "broadcast_minimum", found, max)
-    return g.op("_copy", found, is_scalar=found.scalar) if found is data else found
+    result = data if min is None else binary(g, "broadcast_maximum", data, min)
+    result = result if max is None else binary(g, "broadcast_minimum", result, max)
+    return g.op("_copy", result, is_scalar=result.scalar) if result is data else result
 
 
 @translates("Where")
@@ -323,6 +323,6 @@ def is_inf(g, data, *, detect_negative=1, detect_positive=1):
     """Where the value is infinite, of either sign or of one."""
     g.entry(data)
     if not detect_negative and not detect_positive:
-        raise MXNetError("`detect_negative` and `detect_positive` are both 0; there is nothing to look for")
+        raise MXNetError(f"`detect_negative` or `detect_positive` must be 1, received {detect_negative} and {detect_positive}")
     name = "_npi_isinf" if detect_negative and detect_positive else "_npi_isposinf" if detect_positive else "_npi_isneginf"
     return g.op(name, data, is_scalar=data.scalar, is_boolean=True)

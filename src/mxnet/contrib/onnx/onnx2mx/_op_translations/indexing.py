@@ -28,8 +28,8 @@ def gather(g, data, indices, *, axis=0):
         inside = g.undone(indices, "clip", a_min=0.0, a_max=float(size - 1))
         if inside is not None:
             return _looked_up(g, data, inside, axis)
-    found = g.op("take", data, indices, axis=axis, mode="wrap", is_scalar=scalar and total == 1)
-    return g.op("squeeze", found, axis=axis) if scalar and total > 1 else found
+    result = g.op("take", data, indices, axis=axis, mode="wrap", is_scalar=scalar and total == 1)
+    return g.op("squeeze", result, axis=axis) if scalar and total > 1 else result
 
 
 def _looked_up(g, data, indices, axis):
@@ -129,9 +129,9 @@ def _scattered(g, data, places, updates, reduction):
     rows, inner = math.prod(shape[:depth]), math.prod(shape[depth:])
     flat = g.op("sum", binary(g, "broadcast_mul", places, g.array(np.array(steps, "int64").reshape(-1, *[1] * (g.rank(places) - 1)))), axis=(0,))
     flat = g.op("broadcast_axis", g.op("Reshape", flat, shape=(-1, 1)), axis=(1,), size=(inner,))
-    found = g.op("_contrib_scatter_reduce", g.op("Reshape", data, shape=(rows, inner)), flat, g.op("Reshape", updates, shape=(-1, inner)), axis=0,
-                 reduction=reduction)
-    return g.op("Reshape", found, shape=shape)
+    result = g.op("_contrib_scatter_reduce", g.op("Reshape", data, shape=(rows, inner)), flat, g.op("Reshape", updates, shape=(-1, inner)), axis=0,
+                  reduction=reduction)
+    return g.op("Reshape", result, shape=shape)
 
 
 @translates("TensorScatter")
@@ -158,8 +158,8 @@ def tensor_scatter(g, past_cache, update, write_indices=None, *, axis=-2, mode="
 def array_feature_extractor(g, data, places):
     """Some elements of the last axis."""
     g.entry(data)
-    found = g.op("take", data, reshape(g, places, [(-1,)] * len(g.known_shapes(places) or [0])), axis=g.rank(data) - 1, mode="clip")
-    return g.op("expand_dims", found, axis=0) if g.rank(data) == 1 else found
+    result = g.op("take", data, reshape(g, places, [(-1,)] * len(g.known_shapes(places) or [0])), axis=g.rank(data) - 1, mode="clip")
+    return g.op("expand_dims", result, axis=0) if g.rank(data) == 1 else result
 
 
 @translates("OneHot")
@@ -176,10 +176,10 @@ def one_hot(g, indices, depth, values, *, axis=-1):
                     with_number(g, "_lesser_scalar", indices, float(count)))
     outside = with_number(g, "_mul_scalar", g.op("logical_not", inside), float(count))
     wrapped = binary(g, "broadcast_add", wrapped, cast_to(g, outside, g.dtype(wrapped)))  # beyond the axis, where nothing is on
-    found = g.op("one_hot", wrapped, depth=count, on_value=on_value, off_value=off_value, dtype=kind.name)
+    result = g.op("one_hot", wrapped, depth=count, on_value=on_value, off_value=off_value, dtype=kind.name)
     if indices.scalar:
-        return g.op("Reshape", found, shape=(count,))
-    return found if axis == rank else g.op("transpose", found, axes=(*range(axis), rank, *range(axis, rank)))
+        return g.op("Reshape", result, shape=(count,))
+    return result if axis == rank else g.op("transpose", result, axes=(*range(axis), rank, *range(axis, rank)))
 
 
 @translates("Compress")

@@ -36,8 +36,8 @@ def batch_norm(g, data, scale, bias, mean, var, *, epsilon=1e-5, momentum=0.9, s
                    for old, new in ((mean, current), (var, spread))]
         mean, var = current, spread
     root = g.op("sqrt", with_number(g, "_plus_scalar", channels(g, var, rank), epsilon))
-    found = binary(g, "broadcast_div", binary(g, "broadcast_sub", data, channels(g, mean, rank)), root)
-    return [binary(g, "broadcast_add", binary(g, "broadcast_mul", found, channels(g, scale, rank)), channels(g, bias, rank)), *outputs]
+    normalized = binary(g, "broadcast_div", binary(g, "broadcast_sub", data, channels(g, mean, rank)), root)
+    return [binary(g, "broadcast_add", binary(g, "broadcast_mul", normalized, channels(g, scale, rank)), channels(g, bias, rank)), *outputs]
 
 
 @translates("InstanceNormalization")
@@ -60,8 +60,8 @@ def layer_norm(g, data, scale, bias=None, *, axis=-1, epsilon=1e-5, stash_type=1
     centred = binary(g, "broadcast_sub", data, mean)
     variance = g.op("mean", g.op("square", centred), axis=axes, keepdims=True)
     deviation = g.op("rsqrt", with_number(g, "_plus_scalar", variance, epsilon))
-    found = binary(g, "broadcast_mul", binary(g, "broadcast_mul", centred, deviation), scale)
-    return found if bias is None else binary(g, "broadcast_add", found, bias), mean, deviation
+    normalized = binary(g, "broadcast_mul", binary(g, "broadcast_mul", centred, deviation), scale)
+    return normalized if bias is None else binary(g, "broadcast_add", normalized, bias), mean, deviation
 
 
 @translates("com.microsoft.SkipLayerNormalization")
@@ -71,8 +71,8 @@ def skip_layer_norm(g, data, skip, gamma, beta=None, bias=None, *, epsilon=1e-12
     if bias is not None:
         total = binary(g, "broadcast_add", total, bias)
     g.node_outputs = 1
-    found = layer_norm(g, total, gamma, beta, epsilon=epsilon)
-    return [found[0] if isinstance(found, tuple) else found, None, None, total]
+    normalized = layer_norm(g, total, gamma, beta, epsilon=epsilon)
+    return [normalized[0] if isinstance(normalized, tuple) else normalized, None, None, total]
 
 
 @translates("RMSNormalization", "SimplifiedLayerNormalization")
@@ -80,8 +80,8 @@ def rms_norm(g, data, scale, *, axis=-1, epsilon=1e-5, stash_type=1):
     """Division by the root of the mean of the squares, over the axes from `axis` on."""
     axes = tuple(range(g.axis(data, axis), g.rank(data)))
     power = g.op("mean", g.op("square", data), axis=axes, keepdims=True)
-    found = binary(g, "broadcast_mul", data, g.op("rsqrt", with_number(g, "_plus_scalar", power, epsilon)))
-    return binary(g, "broadcast_mul", found, scale)
+    normalized = binary(g, "broadcast_mul", data, g.op("rsqrt", with_number(g, "_plus_scalar", power, epsilon)))
+    return binary(g, "broadcast_mul", normalized, scale)
 
 
 @translates("GroupNormalization")
@@ -93,10 +93,10 @@ def group_norm(g, data, scale, bias, *, num_groups, epsilon=1e-5, stash_type=1):
     per_group = g.opset < 21
     first = (scale, bias) if per_group else (g.array(np.full(num_groups, n, g.dtype(data) or "float32")) for n in (1, 0))
     made = g.op("GroupNorm", data, *first, num_groups=num_groups, eps=epsilon)
-    found = made[0] if isinstance(made, tuple) else made
+    normalized = made[0] if isinstance(made, tuple) else made
     if per_group:
-        return found
-    return binary(g, "broadcast_add", binary(g, "broadcast_mul", found, channels(g, scale, rank)), channels(g, bias, rank))
+        return normalized
+    return binary(g, "broadcast_add", binary(g, "broadcast_mul", normalized, channels(g, scale, rank)), channels(g, bias, rank))
 
 
 @translates("LRN")

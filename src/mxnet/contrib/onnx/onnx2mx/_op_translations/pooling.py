@@ -76,11 +76,11 @@ def _max(g, data, kernel, strides, dilations, widths, ceil):
     if set(dilations) == {1}:
         behind, counts = _windows(g, data, kernel, strides, widths, ceil)
         sizes = [g.sizes(data)[axis + 2] for axis in range(len(kernel))]
-        whole = ceil and _plain(widths, kernel, False) and None not in sizes
-        if whole and counts == [-(-(n + 2 * w[0] - k) // s) + 1 for n, w, k, s in zip(sizes, widths, kernel, strides)]:
+        padded_data = ceil and _plain(widths, kernel, False) and None not in sizes
+        if padded_data and counts == [-(-(n + 2 * w[0] - k) // s) + 1 for n, w, k, s in zip(sizes, widths, kernel, strides)]:
             return _pool(g, data, "max", kernel, strides, widths, pooling_convention="full")  # as many windows as MXNet counts
-        whole = padded(g, data, [(0, 0), (0, 0), *((before, b) for (before, _), b in zip(widths, behind))], value=lowest)
-        return _pool(g, whole, "max", kernel, strides, [(0, 0)] * len(kernel))
+        padded_data = padded(g, data, [(0, 0), (0, 0), *((before, b) for (before, _), b in zip(widths, behind))], value=lowest)
+        return _pool(g, padded_data, "max", kernel, strides, [(0, 0)] * len(kernel))
     return _by_axes(g, "broadcast_maximum", data, kernel, strides, dilations, widths, ceil, lowest)[0]
 
 
@@ -91,7 +91,7 @@ def _max_with_places(g, data, kernel, strides, dilations, widths, ceil, columns_
     parts, counts = _places(g, data, kernel, strides, dilations, widths, ceil, lowest)
     g.small((*sizes[:2], *counts), "the places of MaxPool")
     windows = g.op("stack", *parts, axis=0)
-    found = g.op("max", windows, axis=(0,))
+    largest = g.op("max", windows, axis=(0,))
     chosen = g.op("argmax", windows, axis=0)
     # A position in the flattened data is a sum of the offsets of the channel, of the window, and of the position in the window.
     steps = np.cumprod((1, *(sizes[2:-1] if columns_first else sizes[:2:-1])))
@@ -101,7 +101,7 @@ def _max_with_places(g, data, kernel, strides, dilations, widths, ceil, columns_
     for axis, (count, stride, (before, _), step) in enumerate(zip(counts, strides, widths, steps)):
         base = base + ((np.arange(count) * stride - before) * step).reshape(-1, *[1] * (len(kernel) - 1 - axis))
     offset = g.op("take", g.array(offsets.astype("int64")), chosen, mode="clip")
-    return [found, binary(g, "broadcast_add", offset, g.array(base.astype("int64")))]
+    return [largest, binary(g, "broadcast_add", offset, g.array(base.astype("int64")))]
 
 
 @translates("AveragePool")
@@ -115,8 +115,8 @@ def avg_pooling(g, data, *, kernel_shape, strides=None, pads=None, dilations=Non
     if _plain(widths, kernel, ceil_mode):
         return _pool(g, data, "avg", kernel, strides, widths, count_include_pad=bool(count_include_pad))
     behind, counts = _windows(g, data, kernel, strides, widths, ceil_mode)
-    whole = padded(g, data, [(0, 0), (0, 0), *((before, b) for (before, _), b in zip(widths, behind))])
-    total = _pool(g, whole, "sum", kernel, strides, [(0, 0)] * len(kernel))
+    padded_data = padded(g, data, [(0, 0), (0, 0), *((before, b) for (before, _), b in zip(widths, behind))])
+    total = _pool(g, padded_data, "sum", kernel, strides, [(0, 0)] * len(kernel))
     return _divided(g, data, total, kernel, strides, widths, counts, count_include_pad)
 
 
@@ -144,17 +144,17 @@ def _dilated_average(g, data, kernel, strides, dilations, widths, ceil, include)
 
 def _by_axes(g, operator, data, kernel, strides, dilations, widths, ceil, value):
     """Reduce dilated windows by an operator, axis by axis; return the results and the numbers of windows."""
-    whole, counts = _spread(g, data, kernel, strides, dilations, widths, ceil, value)
+    padded_data, counts = _spread(g, data, kernel, strides, dilations, widths, ceil, value)
     for axis, (k, s, d, count) in enumerate(zip(kernel, strides, dilations, counts)):
         if k > _MOST:
             raise MXNetError(f"windows of size {kernel}; with dilations expected at most {_MOST} along an axis")
         spans = [(place * d, place * d + (count - 1) * s + 1) for place in range(k)]
-        parts = [g.op("slice", whole, begin=(None,) * (axis + 2) + (begin,), end=(None,) * (axis + 2) + (end,), step=(1,) * (axis + 2) + (s,))
+        parts = [g.op("slice", padded_data, begin=(None,) * (axis + 2) + (begin,), end=(None,) * (axis + 2) + (end,), step=(1,) * (axis + 2) + (s,))
                  for begin, end in spans]
-        whole = parts[0]
+        padded_data = parts[0]
         for part in parts[1:]:
-            whole = binary(g, operator, whole, part)
-    return whole, counts
+            padded_data = binary(g, operator, padded_data, part)
+    return padded_data, counts
 
 
 def _spread(g, data, kernel, strides, dilations, widths, ceil, value):
@@ -167,15 +167,15 @@ def _spread(g, data, kernel, strides, dilations, widths, ceil, value):
 
 def _places(g, data, kernel, strides, dilations, widths, ceil, value):
     """Return, for each position in a window, the values of all windows there, and the numbers of windows."""
-    whole, counts = _spread(g, data, kernel, strides, dilations, widths, ceil, value)
+    padded_data, counts = _spread(g, data, kernel, strides, dilations, widths, ceil, value)
     if math.prod(kernel) > _MOST:
         raise UnsupportedFeature(f"the places of the largest values of windows of size {kernel}")
-    found = []
+    places = []
     for place in np.ndindex(*kernel):
         begin = [p * d for p, d in zip(place, dilations)]
         end = [b + (n - 1) * s + 1 for b, n, s in zip(begin, counts, strides)]
-        found.append(g.op("slice", whole, begin=(None, None, *begin), end=(None, None, *end), step=(1, 1, *strides)))
-    return found, counts
+        places.append(g.op("slice", padded_data, begin=(None, None, *begin), end=(None, None, *end), step=(1, 1, *strides)))
+    return places, counts
 
 
 @translates("LpPool")
@@ -188,8 +188,8 @@ def lp_pooling(g, data, *, kernel_shape, strides=None, pads=None, dilations=None
     if set(dilations) != {1}:
         return g.op("_power_scalar", _by_axes(g, "broadcast_add", powers, kernel, strides, dilations, widths, ceil_mode, 0.0)[0], scalar=1 / p)
     behind, _ = _windows(g, data, kernel, strides, widths, ceil_mode)
-    whole = padded(g, powers, [(0, 0), (0, 0), *((before, b) for (before, _), b in zip(widths, behind))])
-    return g.op("_power_scalar", _pool(g, whole, "sum", kernel, strides, [(0, 0)] * len(kernel)), scalar=1 / p)
+    padded_powers = padded(g, powers, [(0, 0), (0, 0), *((before, b) for (before, _), b in zip(widths, behind))])
+    return g.op("_power_scalar", _pool(g, padded_powers, "sum", kernel, strides, [(0, 0)] * len(kernel)), scalar=1 / p)
 
 
 def _global(g, data, pool_type, **attributes):

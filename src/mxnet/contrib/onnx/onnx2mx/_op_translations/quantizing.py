@@ -37,22 +37,22 @@ def quantize_linear(g, data, scale, zero_point=None, *, axis=1, saturate=1, bloc
     low, high = _RANGES[kind.name]
     wide = "float32"
     scaled = binary(g, "broadcast_div", cast_to(g, data, wide), cast_to(g, along(g, scale, data, axis, block_size), wide))
-    found = round_(g, scaled)
+    result = round_(g, scaled)
     if zero_point is not None:
-        found = binary(g, "broadcast_add", found, cast_to(g, along(g, zero_point, data, axis, block_size), wide))
-    found = g.op("clip", found, a_min=float(low), a_max=float(high), is_scalar=found.scalar)
-    return cast_to(g, found, kind)
+        result = binary(g, "broadcast_add", result, cast_to(g, along(g, zero_point, data, axis, block_size), wide))
+    result = g.op("clip", result, a_min=float(low), a_max=float(high), is_scalar=result.scalar)
+    return cast_to(g, result, kind)
 
 
 @translates("DequantizeLinear")
 def dequantize_linear(g, data, scale, zero_point=None, *, axis=1, block_size=0, output_dtype=0):
     """``(x - zero_point) * scale``."""
     kind = element_type(output_dtype, "its result") if output_dtype else g.dtype(scale)
-    found = cast_to(g, data, "float32")
+    result = cast_to(g, data, "float32")
     if zero_point is not None:
-        found = binary(g, "broadcast_sub", found, cast_to(g, along(g, zero_point, data, axis, block_size), "float32"))
-    found = binary(g, "broadcast_mul", found, cast_to(g, along(g, scale, data, axis, block_size), "float32"))
-    return found if kind is None else cast_to(g, found, kind)
+        result = binary(g, "broadcast_sub", result, cast_to(g, along(g, zero_point, data, axis, block_size), "float32"))
+    result = binary(g, "broadcast_mul", result, cast_to(g, along(g, scale, data, axis, block_size), "float32"))
+    return result if kind is None else cast_to(g, result, kind)
 
 
 def _centred(g, value, zero_point, axis):
@@ -65,13 +65,13 @@ def _centred(g, value, zero_point, axis):
 def _requantized(g, product, scales, zero_point, axis):
     """Products of integers in the scale of the result; `scales` are those of both factors and of the result."""
     a, b, y = (cast_to(g, along(g, scale, product, axis), "float64") for scale in scales)
-    found = binary(g, "broadcast_div", binary(g, "broadcast_mul", product, binary(g, "broadcast_mul", a, b)), y)
+    result = binary(g, "broadcast_div", binary(g, "broadcast_mul", product, binary(g, "broadcast_mul", a, b)), y)
     kind = np.dtype("uint8") if zero_point is None else g.dtype(zero_point)
     low, high = _RANGES[kind.name]
-    found = round_(g, found)
+    result = round_(g, result)
     if zero_point is not None:
-        found = binary(g, "broadcast_add", found, cast_to(g, along(g, zero_point, product, axis), "float64"))
-    return cast_to(g, g.op("clip", found, a_min=float(low), a_max=float(high)), kind)
+        result = binary(g, "broadcast_add", result, cast_to(g, along(g, zero_point, product, axis), "float64"))
+    return cast_to(g, g.op("clip", result, a_min=float(low), a_max=float(high)), kind)
 
 
 def _rows(g, value, data):
@@ -114,9 +114,9 @@ def qlinear_conv(g, data, data_scale, data_zero_point, weight, weight_scale, wei
                  kernel_shape=None, strides=None, pads=None, dilations=None, group=1, auto_pad="NOTSET"):
     """The requantized convolution of quantized numbers."""
     attributes = dict(kernel_shape=kernel_shape, strides=strides, pads=pads, dilations=dilations, group=group, auto_pad=auto_pad)
-    found = _convolved(g, data, data_zero_point, weight, weight_zero_point, attributes)
+    result = _convolved(g, data, data_zero_point, weight, weight_zero_point, attributes)
     if bias is not None:
         if g.rank(bias) != 1:
             raise MXNetError(f"the bias of a convolution has one axis, received {g.rank(bias)}")
-        found = binary(g, "broadcast_add", found, along(g, cast_to(g, bias, "float64"), found, 1))
-    return _requantized(g, found, (data_scale, weight_scale, y_scale), y_zero_point, 1)
+        result = binary(g, "broadcast_add", result, along(g, cast_to(g, bias, "float64"), result, 1))
+    return _requantized(g, result, (data_scale, weight_scale, y_scale), y_zero_point, 1)

@@ -51,9 +51,9 @@ def _register(operator, name, before=None, after=None):
         if kind is not None and kind.kind == "b":
             data = cast_to(g, data, "int32")
         prepared = data if before is None else g.op(before, data, is_scalar=data.scalar)
-        found = reduced(g, name, prepared, axes, keepdims, noop_with_empty_axes)
-        found = found if after is None else g.op(after, found, is_scalar=found.scalar)
-        return cast_to(g, found, kind) if kind is not None and kind.kind in "iub" else found
+        result = reduced(g, name, prepared, axes, keepdims, noop_with_empty_axes)
+        result = result if after is None else g.op(after, result, is_scalar=result.scalar)
+        return cast_to(g, result, kind) if kind is not None and kind.kind in "iub" else result
 
 
 for _arguments in (("ReduceMax", "max"), ("ReduceMin", "min"), ("ReduceMean", "mean"), ("ReduceSum", "sum"), ("ReduceProd", "prod"),
@@ -73,10 +73,10 @@ def reduce_log_sum_exp(g, data, axes=None, *, keepdims=1, noop_with_empty_axes=0
     largest = reduced(g, "max", data, axes, 1)
     rest = g.op("exp", binary(g, "broadcast_sub", data, largest), is_scalar=data.scalar)
     total = g.op("log", reduced(g, "sum", rest, axes, keepdims))
-    kept = largest if keepdims else reduced(g, "max", data, axes, 0)
-    found = binary(g, "broadcast_add", total, kept)
-    found.scalar = kept.scalar
-    return found
+    peak = largest if keepdims else reduced(g, "max", data, axes, 0)
+    result = binary(g, "broadcast_add", total, peak)
+    result.scalar = peak.scalar
+    return result
 
 
 @translates("ArgMax")
@@ -96,8 +96,8 @@ def _place(g, name, data, axis, keepdims, last):
     scalar = not keepdims and g.rank(data) == 1
     if last:
         data = g.op("reverse", data, axis=(axis,))
-    found = g.op("Cast", g.op(name, data, axis=axis, keepdims=bool(keepdims)), dtype="int64", is_scalar=scalar)
-    return with_number(g, "_rminus_scalar", found, g.size(data, axis, "select_last_index") - 1) if last else found
+    result = g.op("Cast", g.op(name, data, axis=axis, keepdims=bool(keepdims)), dtype="int64", is_scalar=scalar)
+    return with_number(g, "_rminus_scalar", result, g.size(data, axis, "select_last_index") - 1) if last else result
 
 
 @translates("TopK")
@@ -118,10 +118,10 @@ def cumsum(g, data, axis, *, exclusive=0, reverse=0):
     kind = g.dtype(data)
     if reverse:
         data = g.op("reverse", data, axis=(along,))
-    found = g.op("_np_cumsum", data, axis=along, **({} if kind is None else {"dtype": kind.name}))
+    sums = g.op("_np_cumsum", data, axis=along, **({} if kind is None else {"dtype": kind.name}))
     if exclusive:
-        found = binary(g, "broadcast_sub", found, data)
-    return g.op("reverse", found, axis=(along,)) if reverse else found
+        sums = binary(g, "broadcast_sub", sums, data)
+    return g.op("reverse", sums, axis=(along,)) if reverse else sums
 
 
 @translates("CumProd")
@@ -133,8 +133,8 @@ def cumprod(g, data, axis, *, exclusive=0, reverse=0):
     if exclusive:
         ones = g.op("ones_like", g.op("slice_axis", data, axis=along, begin=0, end=1))
         data = g.op("slice_axis", g.op("Concat", ones, data, dim=along), axis=along, begin=0, end=-1)
-    found = g.op("_contrib_cumprod", data, axis=along)
-    return g.op("reverse", found, axis=(along,)) if reverse else found
+    products = g.op("_contrib_cumprod", data, axis=along)
+    return g.op("reverse", products, axis=(along,)) if reverse else products
 
 
 @translates("Trilu")

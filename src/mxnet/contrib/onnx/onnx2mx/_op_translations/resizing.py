@@ -30,7 +30,7 @@ def resize(g, data, roi=None, scales=None, sizes=None, *, mode="nearest", coordi
     wanted = None
     if factors is None:
         if sizes is None:
-            raise MXNetError("neither `scales` nor `sizes` is given")
+            raise MXNetError("`scales` or `sizes` expected, received neither")
         if len(sizes.candidates("sizes")) > 1 and sizes.array is None:
             wanted = _open_sizes(g, data, sizes, chosen)
         else:
@@ -45,7 +45,7 @@ def resize(g, data, roi=None, scales=None, sizes=None, *, mode="nearest", coordi
 def _cropped(g, data, roi, factors, wanted, chosen, mode, rounding, coefficient, exclude, antialias, outside):
     """A part of the value in another size; `roi` holds where it begins along each axis and where it ends, in parts of the axis."""
     if roi is None:
-        raise MXNetError("tf_crop_and_resize takes `roi`")
+        raise MXNetError("tf_crop_and_resize takes `roi`, received none")
     bounds = roi.constant("roi").astype(float)
     if bounds.shape != (2 * len(chosen),):
         raise MXNetError(f"`roi` has the shape {bounds.shape}; expected {2 * len(chosen)} numbers")
@@ -62,8 +62,8 @@ def _cropped(g, data, roi, factors, wanted, chosen, mode, rounding, coefficient,
         place = _coordinates(before, after, 1.0, where)
         inside = inside * ((place >= 0) & (place <= before - 1)).reshape([-1 if j == axis else 1 for j in range(len(sizes))])
     if not inside.all():
-        kept = binary(g, "broadcast_mul", data, g.array(inside.astype(g.dtype(data) or "float32")))
-        data = binary(g, "broadcast_add", kept, g.array(((1 - inside) * outside).astype(g.dtype(data) or "float32")))
+        masked = binary(g, "broadcast_mul", data, g.array(inside.astype(g.dtype(data) or "float32")))
+        data = binary(g, "broadcast_add", masked, g.array(((1 - inside) * outside).astype(g.dtype(data) or "float32")))
     return data if kind is None else cast_to(g, data, kind)
 
 
@@ -74,16 +74,16 @@ def _check(axis, after):
 
 def _open_sizes(g, data, sizes, chosen):
     """Return the requested sizes, with None for axes whose open size is unchanged."""
-    known, found = g.shapes(data), []
+    known, sizes_found = g.shapes(data), []
     for i, axis in enumerate(chosen):
         wanted = tuple(int(array[i]) for array in sizes.arrays)
         if len(set(wanted)) == 1:
-            found.append(wanted[0])
+            sizes_found.append(wanted[0])
         elif wanted == tuple(shape[axis] for shape in known):
-            found.append(None)
+            sizes_found.append(None)
         else:
             raise UnknownValue("Resize to sizes that follow from ones that the file leaves open")
-    return found
+    return sizes_found
 
 
 def _same_ratio(g, data, wanted, chosen, policy):
@@ -172,10 +172,10 @@ def _coordinates(before, after, factor, where):
     if where in ("half_pixel", "pytorch_half_pixel", "half_pixel_symmetric"):
         if where == "pytorch_half_pixel" and after == 1:
             return place * 0
-        found = (place + 0.5) / factor - 0.5
+        coordinates = (place + 0.5) / factor - 0.5
         if where == "half_pixel_symmetric":
-            found += before / 2 * (1 - after / (before * factor))
-        return found
+            coordinates += before / 2 * (1 - after / (before * factor))
+        return coordinates
     raise UnsupportedFeature(f"coordinate_transformation_mode={where!r}")
 
 

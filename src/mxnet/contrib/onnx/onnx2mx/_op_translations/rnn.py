@@ -143,8 +143,8 @@ class _Layer:
                                      f"most {_LONGEST} steps")
         outputs, lasts = [], []
         for direction in range(self.directions):
-            found, last = self._direction(direction, names[each * direction:each * (direction + 1)], steps)
-            outputs.append(found)
+            output, last = self._direction(direction, names[each * direction:each * (direction + 1)], steps)
+            outputs.append(output)
             lasts.append(last)
         out = g.op("stack", *outputs, axis=2)
         states = [g.op("stack", *(last[i] for last in lasts), axis=0) for i in range(len(self.states))]

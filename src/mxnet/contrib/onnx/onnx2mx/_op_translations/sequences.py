@@ -49,7 +49,7 @@ def sequence_erase(g, data, position=None):
     """A sequence without one of its elements: the last one, unless a position is given."""
     elements = list(data.elements("input_sequence"))
     if not elements:
-        raise MXNetError("an element is to be taken out of an empty sequence")
+        raise MXNetError("a sequence with an element to take out expected, received an empty one")
     del elements[len(elements) - 1 if position is None else _place(elements, position)]
     return Value("", sequence=elements)
 
@@ -65,7 +65,7 @@ def concat_from_sequence(g, data, *, axis, new_axis=0):
     """The elements of a sequence joined along an axis, which may be a new one."""
     elements = data.elements("input_sequence")
     if not elements:
-        raise MXNetError("an empty sequence cannot be joined")
+        raise MXNetError("a sequence with elements to join expected, received an empty one")
     for value in elements:
         g.entry(value)
     axis = g.axis(elements[0], axis, int(bool(new_axis)))
@@ -106,7 +106,7 @@ def sequence_map(g, data, *others, body):
     given = [data, *others]
     count = len(data.elements("input_sequence"))
     if any(value.sequence is not None and len(value.sequence) != count for value in others):
-        raise MXNetError("sequences of different lengths go into one SequenceMap")
+        raise MXNetError(f"sequences of one length expected, received {[count, *(len(v.sequence) for v in others if v.sequence is not None)]!r:.80}")
     rows = []
     for i in range(count):
         g.iterate()
@@ -126,7 +126,7 @@ def optional_get_element(g, data):
     if data.sequence is None:
         return data
     if not data.sequence:
-        raise MXNetError("the optional value is empty")
+        raise MXNetError("an optional value with content expected, received an empty one")
     return data.sequence[0]
 
 

@@ -161,8 +161,8 @@ def expand(g, data, shape):
     if len(targets) == 1:
         sizes = g.known_shapes(data)
         if sizes is not None:
-            whole = np.broadcast_shapes(sizes[0], targets[0])
-            return g.op("_npi_broadcast_to", data, shape=whole, is_scalar=not whole) if whole else g.op("_copy", data, is_scalar=True)
+            common = np.broadcast_shapes(sizes[0], targets[0])
+            return g.op("_npi_broadcast_to", data, shape=common, is_scalar=not common) if common else g.op("_copy", data, is_scalar=True)
     result = broadcast(g, data, targets)
     return g.op("_copy", data, is_scalar=data.scalar) if result is data else result
 
@@ -197,7 +197,7 @@ def reverse_sequence(g, data, sequence_lens, *, batch_axis=1, time_axis=0):
     turned = batch_axis == 0
     order = (1, 0, *range(2, g.rank(data)))
     data = g.op("transpose", data, axes=order) if turned else data
-    found = g.op("SequenceReverse", data, sequence_lens, use_sequence_length=True)
-    return g.op("transpose", found, axes=order) if turned else found
+    result = g.op("SequenceReverse", data, sequence_lens, use_sequence_length=True)
+    return g.op("transpose", result, axes=order) if turned else result
 
 

@@ -17,7 +17,7 @@ def dft(g, data, dft_length=None, axis=None, *, inverse=0, onesided=0):
     along = g.axis(data, along)
     rank = g.rank(data)
     if along == rank - 1:
-        raise MXNetError("the last axis holds real and imaginary parts; a transform goes along another")
+        raise MXNetError(f"the last axis holds real and imaginary parts; a transform goes along another, received axis {along} of {rank}")
     given = g.size(data, along, "DFT")
     back = bool(inverse and onesided)
     length = int(dft_length.number("dft_length")) if dft_length is not None else 2 * (given - 1) if back else given
@@ -47,13 +47,13 @@ def transformed(g, data, axis, length, inverse=0, onesided=0):
     def product(value, matrix):  # in double precision: float32 sums of thousands of products are less accurate than a fast transform
         return g.op("FullyConnected", value, g.array(matrix), num_hidden=matrix.shape[0], no_bias=True, flatten=False)
 
-    found = [product(real, cosine), product(real, -sine)]
+    products = [product(real, cosine), product(real, -sine)]
     if imaginary:
-        found[0] = binary(g, "broadcast_add", found[0], product(imaginary[0], sine))
-        found[1] = binary(g, "broadcast_add", found[1], product(imaginary[0], cosine))
+        products[0] = binary(g, "broadcast_add", products[0], product(imaginary[0], sine))
+        products[1] = binary(g, "broadcast_add", products[1], product(imaginary[0], cosine))
     order = [turned.index(i) for i in range(last + 1)]
-    found = [g.op("transpose", value, axes=order) for value in (found[:1] if back else found)]
-    return cast_to(g, g.op("stack", *found, axis=rank - 1), kind)
+    products = [g.op("transpose", value, axes=order) for value in (products[:1] if back else products)]
+    return cast_to(g, g.op("stack", *products, axis=rank - 1), kind)
 
 
 def _matrices(length, inverse, onesided):
@@ -79,7 +79,7 @@ def stft(g, data, frame_step, window=None, frame_length=None, *, onesided=1):
     length = int(frame_length.number("frame_length")) if frame_length is not None else 0
     if not length:
         if window is None:
-            raise MXNetError("neither `window` nor `frame_length` is given")
+            raise MXNetError("`window` or `frame_length` expected, received neither")
         length = g.size(window, 0, "STFT")
     total = g.size(data, 1, "STFT")
     if step < 1 or not 0 < length <= total:
@@ -95,9 +95,9 @@ def stft(g, data, frame_step, window=None, frame_length=None, *, onesided=1):
 @translates("MelWeightMatrix")
 def mel_weight_matrix(g, num_mel_bins, dft_length, sample_rate, lower_edge_hertz, upper_edge_hertz, *, output_datatype=1):
     """A matrix that makes a mel spectrum of a linear one."""
-    (bins,), (length,), (rate,) = (as_integers(value.constant(what), what) for value, what in (
+    (bins,), (length,), (rate,) = (as_integers(value.constant(name), name) for value, name in (
         (num_mel_bins, "num_mel_bins"), (dft_length, "dft_length"), (sample_rate, "sample_rate")))
-    low, high = (2595 * np.log10(1 + value.number(what) / 700) for value, what in (
+    low, high = (2595 * np.log10(1 + value.number(name) / 700) for value, name in (
         (lower_edge_hertz, "lower_edge_hertz"), (upper_edge_hertz, "upper_edge_hertz")))
     rows = length // 2 + 1
     if not (0 < bins and 0 < rows and rate > 0 and bins * rows <= 1 << 24):
@@ -108,8 +108,8 @@ def mel_weight_matrix(g, num_mel_bins, dft_length, sample_rate, lower_edge_hertz
     rising = np.where((place >= left) & (place <= middle), (place - left) / np.maximum(middle - left, 1), 0)
     rising = np.where(middle == left, place == middle, rising)
     falling = (right - place) / np.maximum(right - middle, 1)
-    found = np.where((place >= middle) & (place < right), falling, rising)
-    return g.array(found.astype(element_type(output_datatype, "its result")))
+    weights = np.where((place >= middle) & (place < right), falling, rising)
+    return g.array(weights.astype(element_type(output_datatype, "its result")))
 
 
 def _window(g, size, output_datatype, periodic, weights):
@@ -117,8 +117,8 @@ def _window(g, size, output_datatype, periodic, weights):
     if not 0 <= count <= 1 << 24:
         raise MXNetError(f"a window of {count} elements")
     angle = 2 * np.pi * np.arange(count) / max(count if periodic else count - 1, 1)
-    found = sum(weight * np.cos(i * angle) for i, weight in enumerate(weights))
-    return g.array(np.asarray(found).astype(element_type(output_datatype, "its result")))
+    window = sum(weight * np.cos(i * angle) for i, weight in enumerate(weights))
+    return g.array(np.asarray(window).astype(element_type(output_datatype, "its result")))
 
 
 @translates("HannWindow")

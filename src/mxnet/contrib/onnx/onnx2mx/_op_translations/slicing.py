@@ -52,7 +52,7 @@ def nothing(g, data, axis):
 def slice_(g, data, starts, ends, axes=None, steps=None):
     """Parts of some axes: from `starts` to before `ends`, each `steps`-th."""
     g.entry(data)
-    begins, stops = ([as_integers(array, what) for array in value.candidates(what)] for value, what in ((starts, "starts"), (ends, "ends")))
+    begins, stops = ([as_integers(array, name) for array in value.candidates(name)] for value, name in ((starts, "starts"), (ends, "ends")))
     rank = g.rank(data)
     chosen = tuple(range(len(begins[0]))) if axes is None else tuple(g.axis(data, axis) for axis in axes.integers("axes"))
     strides = (1,) * len(chosen) if steps is None else steps.integers("steps")
@@ -60,7 +60,7 @@ def slice_(g, data, starts, ends, axes=None, steps=None):
         raise MXNetError(f"`starts`, `ends`, `axes` and `steps` must be equally many, received {len(begins[0])}, {len(stops[0])}, {len(chosen)} and "
                          f"{len(strides)}")
     if not all(strides):
-        raise MXNetError("a step of 0")
+        raise MXNetError(f"steps other than 0 expected, received {strides!r:.80}")
     known = g.known_shapes(data)
     parts = {axis: _part(axis, [b[i] for b in begins], [s[i] for s in stops], strides[i], known and [sizes[axis] for sizes in known])
              for i, axis in enumerate(chosen)}
@@ -77,9 +77,9 @@ def _part(axis, first, last, step, sizes):
         return _as_written(first[0], last[0], step)
     spans = [slice(a, None if step < 0 and b < -n else b, step).indices(n) for a, b, n in zip(first, last, sizes)]
     for rule in (_empty, _as_many, _same_bounds, _same_spans, _from_the_end):
-        found = rule(first, last, step, sizes, spans)
-        if found is not None:
-            return found
+        part = rule(first, last, step, sizes, spans)
+        if part is not None:
+            return part
     raise UnknownValue(f"the bounds of axis {axis} follow from sizes that the file leaves open in a way that cannot be imported")
 
 

@@ -48,24 +48,24 @@ def col2im(g, data, image_shape, block_shape, *, dilations=None, pads=None, stri
     pads = tuple(pads or (0,) * 2 * axes)
     if not len(block) == len(strides) == len(dilations) == len(pads) // 2 == axes or min((*image, *block, *strides, *dilations)) < 1:
         raise MXNetError(f"image_shape {image}, block_shape {block}, strides {strides}, dilations {dilations} and pads {pads} do not fit together")
-    whole = [n + pads[i] + pads[i + axes] for i, n in enumerate(image)]
-    counts = [(n - (k - 1) * d - 1) // s + 1 for n, k, d, s in zip(whole, block, dilations, strides)]
+    padded_sizes = [n + pads[i] + pads[i + axes] for i, n in enumerate(image)]
+    counts = [(n - (k - 1) * d - 1) // s + 1 for n, k, d, s in zip(padded_sizes, block, dilations, strides)]
     batch, rows, columns = g.fixed(data, "Col2Im")
     area = math.prod(block)
-    if math.prod(counts) != columns or rows % area or max(math.prod(whole), area * columns) > 1 << 24:
+    if math.prod(counts) != columns or rows % area or max(math.prod(padded_sizes), area * columns) > 1 << 24:
         raise MXNetError(f"data of shape {(batch, rows, columns)} for {math.prod(counts)} blocks of {area} elements")
     places = [np.arange(k)[:, None] * d + np.arange(c)[None] * s for k, d, c, s in zip(block, dilations, counts, strides)]
     flat = np.zeros((1,) * 2 * axes, "int64")
     for i, place in enumerate(places):
         target = [1] * 2 * axes
         target[i], target[axes + i] = place.shape
-        flat = flat * whole[i] + place.reshape(target)
+        flat = flat * padded_sizes[i] + place.reshape(target)
     channels = rows // area
     apart = g.op("Reshape", data, shape=(batch * channels, area * columns))
     total = g.op("_backward_gather_nd", g.op("transpose", apart, axes=(1, 0)), g.array(flat.reshape(1, -1)),
-                 shape=(math.prod(whole), batch * channels))
-    found = g.op("Reshape", g.op("transpose", total, axes=(1, 0)), shape=(batch, channels, *whole))
-    return padded(g, found, [(0, 0), (0, 0), *((-pads[i], -pads[i + axes]) for i in range(axes))])
+                 shape=(math.prod(padded_sizes), batch * channels))
+    images = g.op("Reshape", g.op("transpose", total, axes=(1, 0)), shape=(batch, channels, *padded_sizes))
+    return padded(g, images, [(0, 0), (0, 0), *((-pads[i], -pads[i + axes]) for i in range(axes))])
 
 
 @translates("MaxUnpool")

@@ -176,10 +176,10 @@ def nan_to_num(on: Builder, x: Value, *, nan: float, posinf: float | None, negin
     if not floating(x.dtype):
         return x
     least = lowest(x.dtype)
-    found = on.Where(on.IsNaN(x), on.const(nan, x.dtype), x)
+    result = on.Where(on.IsNaN(x), on.const(nan, x.dtype), x)
     for number, wanted in ((math.inf, -least if posinf is None else posinf), (-math.inf, least if neginf is None else neginf)):
-        found = on.Where(on.Equal(found, on.const(number, x.dtype)), on.const(wanted, x.dtype), found)
-    return found
+        result = on.Where(on.Equal(result, on.const(number, x.dtype)), on.const(wanted, x.dtype), result)
+    return result
 
 
 @exports("_np_copy")

@@ -38,22 +38,22 @@ def reduction(on: Builder, x: Value, *, axis: Any, keepdims: bool, initial: Any,
 def spread(on: Builder, x: Value, *, axis: Any, ddof: int, keepdims: bool, operator: str) -> Value:
     axes, x = axes_of(x, axis), on.cast(x, on.dtype)
     apart = on.Sub(x, on.ReduceMean(x, axes=axes, keepdims=1))
-    found = on.ReduceMean(on.Mul(apart, apart), axes=axes, keepdims=int(keepdims))
+    variance = on.ReduceMean(on.Mul(apart, apart), axes=axes, keepdims=int(keepdims))
     if ddof:
         sizes = [x.shape[a] for a in axes]
         if None in sizes:
             raise Unsupported(f"ddof={ddof} over an axis whose size may vary")
         count = math.prod(sizes)
-        found = on.Mul(found, count / (count - ddof))
-    return on.Sqrt(found) if operator == "_npi_std" else found
+        variance = on.Mul(variance, count / (count - ddof))
+    return on.Sqrt(variance) if operator == "_npi_std" else variance
 
 
 @exports("_np_any", "_np_all")
 def truth(on: Builder, x: Value, *, axis: Any, keepdims: bool, operator: str) -> Value:
     axes = axes_of(x, axis)
     number = on.cast(on.cast(x, bool), np.int32)
-    found = (on.ReduceMax if operator == "_np_any" else on.ReduceMin)(number, axes=axes, keepdims=int(keepdims))
-    return on.cast(found, bool)
+    result = (on.ReduceMax if operator == "_np_any" else on.ReduceMin)(number, axes=axes, keepdims=int(keepdims))
+    return on.cast(result, bool)
 
 
 @exports("_npi_argmax", "_npi_argmin")
@@ -61,8 +61,8 @@ def place(on: Builder, x: Value, *, axis: int | None, keepdims: bool, operator: 
     kind = on.ArgMax if operator == "_npi_argmax" else on.ArgMin
     if axis is not None:
         return kind(x, axis=axis % x.ndim, keepdims=int(keepdims))
-    found = kind(on.reshape(x, [-1]), axis=0, keepdims=0)
-    return on.reshape(found, [1] * x.ndim) if keepdims else found
+    index = kind(on.reshape(x, [-1]), axis=0, keepdims=0)
+    return on.reshape(index, [1] * x.ndim) if keepdims else index
 
 
 @exports("_npi_norm")
