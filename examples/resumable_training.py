@@ -57,10 +57,10 @@ def train(folder, epochs, store=None, shard=None):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--folder", default="saves")
-    parser.add_argument("--epochs", type=int, default=5)
+    parser.add_argument("--folder", default="saves", help="folder of the checkpoints")
+    parser.add_argument("--epochs", type=int, default=5, help="passes over the data")
     parser.add_argument("--kv-store", help="dist_sync, if a launcher starts it")
-    parser.add_argument("--shard", choices=["full"])
+    parser.add_argument("--shard", choices=["full"], help="full: each worker keeps a part of each weight")
     args = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     store = mx.kv.create(args.kv_store) if args.kv_store else None

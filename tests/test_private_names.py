@@ -39,7 +39,8 @@ _deferred_compute
 
 
 def is_private(name):
-    return name.startswith("_") and not name.endswith("__") and name != "_"
+    """Names between underscores, `__len__` and `_repr_html_`, are those of Python's and IPython's protocols."""
+    return name.startswith("_") and not name.endswith("_")
 
 
 def definitions(tree):

@@ -36,6 +36,15 @@ class FullyShardedParameter(ShardedParameter):
     """A weight whose rows are divided among the ranks of a job, and that `data` gathers. `fully_shard` makes it of a `Parameter`.
 
     Everything else is as for a `ShardedParameter`: `list_data` and `grad` are the rows of this rank, which a Trainer updates in place.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> layer = mx.gluon.nn.Dense(4, in_units=2)
+    >>> layer.initialize()
+    >>> mx.gluon.fully_shard(layer.collect_params())
+    >>> type(layer.weight).__name__  # one process needs no parts; in a job of several it is a FullyShardedParameter
+    'Parameter'
     """
 
     def data(self, ctx: Context | None = None, *, device: Context | None = None) -> NDArray:

@@ -247,7 +247,7 @@ def compare_backends(module: fx.GraphModule, native: Function, inputs: Sequence[
                 native(*inputs)  # at the second call with the same weights they are reordered, which takes longer than the call
             try:
                 results = frozen.function(*inputs)
-                outcome = benchmark({NATIVE: native, backend.name: frozen.function}, lambda function: _turn(function, inputs), GRAPH)
+                outcome = benchmark({NATIVE: native, backend.name: frozen.function}, lambda function: _timed_calls(function, inputs), GRAPH)
             except Exception as error:
                 _log.info("graph: %s cannot run it: %s", backend.name, error)
                 continue
@@ -295,7 +295,7 @@ def _step(function: Function, inputs: Sequence[torch.Tensor]) -> float:
     return timed(run, [t.detach().clone().requires_grad_(t.requires_grad) for t in inputs])[0]
 
 
-def _turn(function: Function, inputs: Sequence[torch.Tensor]) -> list[float]:
+def _timed_calls(function: Function, inputs: Sequence[torch.Tensor]) -> list[float]:
     """Return the seconds of each call of a turn, without the first one unless it is long.
 
     OpenVINO ends torch's threads, and the caches hold the other function's weights.
