@@ -16,7 +16,7 @@ import tempfile
 from harness import common, worker_processes
 from harness.distributed_rows.registry import ROWS
 
-MODULES = ("allreduce", "launch", "wide_network", "sharded_layers")  # of harness/distributed_rows
+MODULES = ("allreduce", "launch", "wide_network", "sharded_layers", "checkpoints", "fully_sharded")  # of harness/distributed_rows
 
 
 def arguments():

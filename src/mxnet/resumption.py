@@ -18,12 +18,16 @@ _KEPT = 2  # saves per worker: when one worker has written its newest save, anot
 
 
 class Save(NamedTuple):
-    """A complete save: its folder, and the position of the training. `exact` is False if the job has another number of workers now."""
+    """A complete save: its folder, and the position of the training. `exact` is False if the job has another number of workers now.
+
+    `steps` counts updates since the beginning of the training.
+    """
 
     path: str
     epoch: int
     batch: int
     exact: bool
+    steps: int = 0
 
     def restore_position(self, data: Any) -> None:
         """Restore the position of the iterator after the trained batches, and the state of the random generators."""
@@ -96,16 +100,20 @@ class Saves:
         exact = workers == self.workers
         return self._read(os.path.join(self.folder, _name(number, self.rank if exact else 0, workers)), exact)
 
+    def agree(self, doing: str, *numbers: int) -> list[list[int]]:
+        """Return the numbers of all workers, a list for each."""
+        return [list(numbers)] if self._net is None else self._net.numbers_of_all(doing, *numbers)
+
     @staticmethod
     def _read(path, exact):
         try:
             summary = json.loads(files.read_bytes(os.path.join(path, _SUMMARY)))
-            epoch, batch = int(summary["epoch"]), int(summary["batch"])
+            epoch, batch, steps = int(summary["epoch"]), int(summary["batch"]), int(summary.get("steps", 0))
         except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
             raise MXNetError(f"{path} is no complete save of a training: {error}; remove it to begin anew") from None
-        return Save(path, epoch, batch if exact else 0, exact)
+        return Save(path, epoch, batch if exact else 0, exact, steps)
 
-    def write(self, save: Callable[[str], Any], data: Any, epoch: int, batch: int, epoch_over: bool = False) -> None:
+    def write(self, save: Callable[[str], Any], data: Any, epoch: int, batch: int, epoch_over: bool = False, steps: int = 0) -> None:
         """Save the training.
 
         Parameters
@@ -118,6 +126,8 @@ class Saves:
             The position of the training: `batch` batches of epoch `epoch` were trained on.
         epoch_over : bool
             True if `data` is at the end of an epoch, and not reset.
+        steps : int
+            How many updates were done.
         """
         self._number += 1
         path = os.path.join(self.folder, _name(self._number, self.rank, self.workers))
@@ -126,7 +136,7 @@ class Saves:
             os.mkdir(part)
             save(part)
             save_position(os.path.join(part, _POSITION), data, epoch_over)
-            files.write_bytes(os.path.join(part, _SUMMARY), json.dumps({"epoch": epoch, "batch": batch}).encode())
+            files.write_bytes(os.path.join(part, _SUMMARY), json.dumps({"epoch": epoch, "batch": batch, "steps": steps}).encode())
             shutil.rmtree(path, ignore_errors=True)  # a save of an earlier run with this number
             os.replace(part, path)
         mine = [entry for entry in self._complete() if entry[1] == self.rank]

@@ -5,6 +5,7 @@ import gzip
 import importlib.util
 import io
 import itertools
+import json
 import os
 import pathlib
 import pickle
@@ -434,6 +435,36 @@ def _read_save(case):
     resumption.Saves(saves).newest()
 
 
+@functools.cache
+def _training():
+    net = mx.gluon.nn.Dense(2, in_units=3)
+    net.initialize()
+    return net, mx.gluon.Trainer(net.collect_params(), "sgd", {"momentum": 0.9}, kvstore=None)
+
+
+def _training_files():
+    net, trainer = _training()
+    with mx.autograd.record():
+        loss = net(mx.nd.ones((1, 3))).sum()
+    loss.backward()
+    trainer.step(1)
+    trainer.save_training(folder() / "training", net).wait()
+    return [(folder() / "training" / "training-000000001" / "rank-00000-of-00001.safetensors").read_bytes()]
+
+
+def _read_training(case):
+    _training_index([len(case)])
+    file(case, "training/training-000000001/rank-00000-of-00001.safetensors")
+    net, trainer = _training()
+    trainer.resume_training(folder() / "training", net)
+
+
+def _training_index(sizes):
+    (folder() / "training" / "training-000000001").mkdir(parents=True, exist_ok=True)
+    text = json.dumps({"format": "remex training 1", "ranks": 1, "sizes": sizes, "epoch": 0, "batch": 0})
+    file(text.encode(), "training/training-000000001/index.json")
+
+
 def _traces():
     path = str(folder() / "trace.json")
     mx.profiler.set_config(filename=path, profile_all=True)
@@ -541,6 +572,7 @@ TARGETS = [
     _target("packed", _packed, _read_packed, share=6),
     _target("embedding", lambda: _VECTORS, _read_embedding, text=True, share=4),
     _target("position", _positions, _read_position, structure=_changed_json, share=2),
+    _target("training", _training_files, _read_training, share=4),
     _target("save", lambda: [b'{"epoch": 3, "batch": 5}'], _read_save, text=True, structure=_changed_json, share=4),
     _target("trace", _traces, _read_trace, text=True, structure=_changed_json),
     _target("zip", _zipped, _unzip),

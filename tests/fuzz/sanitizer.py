@@ -39,18 +39,20 @@ def _built(compiler):
     from mxnet.kernels.runtime import libraries
     root, sources = pathlib.Path(torch.__file__).parent, libraries.FOLDER
     openmp = next(iter(sorted((root / "lib").glob("libgomp*"))), "-lgomp")
-    text = "".join(path.read_text() for path in sorted((*sources.glob("*/*.cpp"), *sources.glob("*/*.h"))))
+    text = "".join(path.read_text() for path in sorted((*sources.glob("*/*.cpp"), *sources.glob("*/*.h")))) + building.parameters_header()
     key = hashlib.sha256("\n".join((text, *_FLAGS, torch.__version__)).encode()).hexdigest()[:16]
     folder = pathlib.Path(tempfile.gettempdir(), f"remex-sanitized-{os.getuid()}-{key}")
     folder.mkdir(mode=0o700, exist_ok=True)
     if folder.stat().st_uid != os.getuid():
         raise PermissionError(f"{folder} belongs to another user")
 
+    building.write_headers(folder)
+
     def build(name):
         path = folder / f"{name.replace('/', '-')}.so"
         if not path.exists():
             part = path.with_suffix(".part")
-            places = f"-I{sources}", f"-I{root / 'include'}", f"-L{root / 'lib'}"
+            places = f"-I{folder}", f"-I{sources}", f"-I{root / 'include'}", f"-L{root / 'lib'}"
             subprocess.run([compiler, *_FLAGS, *places, "-shared", str(sources / f"{name}.cpp"), str(openmp), "-lc10", "-o", str(part)], check=True,
                            timeout=600)
             part.rename(path)

@@ -232,6 +232,24 @@ def _saves(folder):
     return Writer(save, load, ("0*-0of1",))
 
 
+def _training(folder):
+    net = _net()
+    trainer = gluon.Trainer(net.collect_params(), "sgd", {"momentum": 0.9}, kvstore=None)
+    trainer._prepare()
+
+    def save(version):
+        _filled(net.collect_params().values(), version)
+        trainer._updaters[0].states = _states(version)
+        trainer.save_training(folder, net, epoch=version).wait()
+
+    def load():
+        version = trainer.resume_training(folder, net).epoch
+        assert _one(*(p.data() for p in net.collect_params().values())) == version
+        return version
+
+    return Writer(save, load, ("training-0*",))
+
+
 def _checkpoints(folder):
     net = _net()
     trainer = gluon.Trainer(net.collect_params(), "sgd", {"momentum": 0.9}, kvstore=None)
@@ -334,6 +352,7 @@ WRITERS = {
     "ParameterDict.save": _parameter_dict, "HybridBlock.export": _export, "Block.save": _block_save, "Trainer.save_states": _trainer,
     "KVStore.save_optimizer_states": _kvstore, "Module.save_checkpoint": _module, "model.save_checkpoint": _checkpoint,
     "mx.io.save_position": _save_position, "resumption.Saves": _saves, "CheckpointHandler": _checkpoints,
+    "Trainer.save_training": _training,
     "BucketingModule.save_checkpoint": _buckets, "DistAsyncKVStore.save_optimizer_states": _asynchronous,
     "ShardedKVStore.save_optimizer_states": _sharded, "onnx.export_model": _onnx, "onnx.export_model, large": _large_onnx,
 }

@@ -101,3 +101,18 @@ def test_tensors_stay_while_torch_may_use_them():
     forgotten.waits = 1
     begin(Work())
     assert tensors[2]() is None
+
+
+def test_sums_in_order_do_not_depend_on_buckets():
+    program = """
+    import torch
+    net = kv._group
+    values = [torch.randn(1001, generator=torch.Generator().manual_seed(i)) for i in range(3)]
+    net.sum_in_order()
+    total = net.begin_sum(values[net.rank].clone(), 'whole')()
+    parts = [net.begin_sum(part.clone(), 'parts')() for part in values[net.rank].split(77)]
+    print(torch.equal(total, values[0] + values[1] + values[2]), torch.equal(torch.cat(parts), total))
+    half = net.begin_sum(values[net.rank].half(), 'half')()
+    print(torch.equal(half, sum(v.half().float() for v in values).half()), net.begin_sum(torch.tensor([net.rank, 2]), 'integers')().tolist())
+    """
+    assert outputs(program, workers=3, kind="dist_sync") == [["True True", "True [3, 6]"]] * 3

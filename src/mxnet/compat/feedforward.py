@@ -40,7 +40,7 @@ def _multiple_callbacks(callbacks: Callbacks, *args: Any, **kwargs: Any) -> None
         callback(*args, **kwargs)
 
 
-def _train_multi_device(symbol: sym.Symbol, ctx: Sequence[Context], arg_names: Sequence[str], param_names: Sequence[str], aux_names: Sequence[str],
+def _train_multi_device(symbol: sym.Symbol, ctx: list[Context], arg_names: Sequence[str], param_names: Sequence[str], aux_names: Sequence[str],
                         arg_params: dict[str, NDArray], aux_params: dict[str, NDArray], begin_epoch: int, end_epoch: int, epoch_size: int | None,
                         optimizer: opt.Optimizer, kvstore: Any, update_on_kvstore: bool, train_data: Any, eval_data: Any = None,
                         eval_metric: Any = None, epoch_end_callback: Callbacks = None, batch_end_callback: Callbacks = None, logger: Any = None,

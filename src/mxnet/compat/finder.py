@@ -180,7 +180,8 @@ class Finder:
             return None
         spec = PathFinder.find_spec(fullname, path, target)
         if spec is not None:
-            spec.loader = loader = _Completing(spec.loader)
+            loader = _Completing(spec.loader)
+            spec.loader = loader
         elif fullname in NAMES:
             origin = f"leads to {', '.join(entry(fullname)[1]) or 'what programs import from it'}"
             loader = _Leading

@@ -10,6 +10,7 @@ from .symbol_block import SymbolBlock
 from .parameter import Constant, DeferredInitializationError, Parameter, tensor_types
 from .parameter_dict import ParameterDict
 from .progress import Progress
+from .fully_sharded import FullyShardedParameter, fully_shard
 from .sharded_checkpoint import load_shards, save_shards
 from .sharded_parameter import ShardedParameter
 from .torch_import import from_torch
@@ -17,8 +18,9 @@ from .trainer import Trainer
 from . import loss, nn, rnn, utils
 from ..suggestions import MissingAttributeError as _MissingAttributeError
 
-__all__ = ["Block", "Constant", "DeferredInitializationError", "HybridBlock", "Parameter", "ParameterDict", "Progress", "ShardedParameter",
-           "SymbolBlock", "Trainer", "from_torch", "load_shards", "loss", "nn", "rnn", "save_shards", "tensor_types", "utils"]
+__all__ = ["Block", "Constant", "DeferredInitializationError", "FullyShardedParameter", "HybridBlock", "Parameter", "ParameterDict", "Progress",
+           "ShardedParameter", "SymbolBlock", "Trainer", "from_torch", "fully_shard", "load_shards", "loss", "nn", "rnn", "save_shards",
+           "tensor_types", "utils"]
 
 
 if TYPE_CHECKING:

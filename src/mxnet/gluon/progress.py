@@ -2,14 +2,18 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..kvstore.updates import joined_store
 from ..resumption import PARAMETERS, STATES, Saves
 from .block import Block
 from .trainer import Trainer
 from .utils import UsageError
+
+if TYPE_CHECKING:
+    from .rescue import Rescue
 
 __all__ = ["Progress"]
 
@@ -32,11 +36,15 @@ class Progress:
         Anything with ``state()`` and ``load_state()``.
     every : int, optional
         Save after so many batches, too, not only after each epoch.
+    rescue : bool
+        If a worker is lost, the others save their weights, and a job that a launcher starts again goes on with the step that was under way. Each
+        worker notes its position in each step. All share the folder, and the trainer updates the weights itself (``update_on_kvstore=False``).
+        SIGTERM then ends the process at its next step, after such a save.
 
     Raises
     ------
     UsageError
-        If there is something to go on from, and the trainer has done steps.
+        If there is something to go on from, and the trainer has done steps; if `rescue` does not go with the trainer.
     MXNetError
         If the saved state is damaged or belongs to another network, trainer or data iterator.
 
@@ -64,7 +72,8 @@ class Progress:
     epoch 2 is over
     """
 
-    def __init__(self, folder: str | os.PathLike[str], net: Block, trainer: Trainer, data: Any, every: int | None = None) -> None:
+    def __init__(self, folder: str | os.PathLike[str], net: Block, trainer: Trainer, data: Any, every: int | None = None,
+                 rescue: bool = False) -> None:
         if every is not None and every < 1:
             raise UsageError(f"Progress: every is a number of batches from 1 on, received {every}")
         self._net, self._trainer, self._data, self._every = net, trainer, data, every
@@ -77,20 +86,50 @@ class Progress:
         self.epoch = 0
         #: How many of its batches were trained on.
         self.batch = 0
+        self._steps = 0  # updates since the beginning of the training
+        self._rescue = self._make_rescue() if rescue else None
         save = self._saves.newest()
-        if save is None:
+        rescued = self._rescue.newest(save.steps if save else 0, self._saves.agree) if self._rescue else None
+        if save is None and rescued is None:
             return
         if trainer._kv_initialized:
             raise UsageError(f"Progress: {folder} has a training to go on from, and this trainer has begun another one; make Progress before its "
                              "first step")
-        net.load_parameters(os.path.join(save.path, PARAMETERS), ctx=trainer._contexts)
+        self._load(rescued[0] if rescued else save.path)  # type: ignore[union-attr]  # one of the two is there
+        if rescued and self._rescue:
+            note = rescued[1]
+            self._rescue.restore(note, data)
+            self.epoch, self.batch, self._steps = note.epoch, note.batch, note.steps
+        elif save:
+            save.restore_position(data)
+            self.epoch, self.batch, self._steps = save.epoch, save.batch, save.steps
+
+    def _load(self, folder: str) -> None:
+        self._net.load_parameters(os.path.join(folder, PARAMETERS), ctx=self._trainer._contexts)
         # Each worker has moving averages of its own, and the kvstore is about to bring those of worker 0.
-        own = [(array, array.copy()) for p in net.collect_params().values() if p.grad_req == "null" for array in p.list_data()]
-        trainer.load_states(os.path.join(save.path, STATES))
+        own = [(array, array.copy()) for array in self._own().values()]
+        self._trainer.load_states(os.path.join(folder, STATES))
         for array, value in own:
             value.copyto(array)
-        save.restore_position(data)
-        self.epoch, self.batch = save.epoch, save.batch
+
+    def _own(self) -> dict[str, Any]:
+        """Return moving averages and the like, of which each worker has its own."""
+        return {f"{name}/{i}": array for name, p in self._net._collect_params_with_prefix().items() if p.grad_req == "null"
+                for i, array in enumerate(p.list_data())}
+
+    def _make_rescue(self) -> Rescue:
+        trainer = self._trainer
+        wanted = trainer._kvstore_params["update_on_kvstore"]
+        if wanted or trainer._update_on_kvstore or trainer._contains_sparse_weight:
+            raise UsageError("Progress: rescue needs weights that only the Trainer updates, after all sums: leave out update_on_kvstore=True")
+        if trainer._sharded:
+            raise UsageError("Progress: rescue is for data parallelism, and a lost worker has rows of split weights; use save_training")
+        from .rescue import Rescue
+        if self._saves._net is not None:
+            self._saves._net.sum_in_order()
+        trainer._kvstore_params["update_on_kvstore"] = False
+        trainer._rescue = self
+        return Rescue(self._saves.folder, self._saves.rank, self._saves.workers, self._own)
 
     def epochs(self, count: int) -> Iterator[int]:
         """Iterate over the remaining epoch numbers below `count`; the first may be partly done already."""
@@ -113,7 +152,31 @@ class Progress:
         self._save(not hasattr(self._data, "reset"))
 
     def _save(self, epoch_over: bool) -> None:
-        def save(folder: str) -> None:
-            self._net.save_parameters(os.path.join(folder, PARAMETERS))
-            self._trainer.save_states(os.path.join(folder, STATES))
-        self._saves.write(save, self._data, self.epoch, self.batch, epoch_over)
+        self._saves.write(self._write, self._data, self.epoch, self.batch, epoch_over, self._steps)
+        if self._rescue:
+            self._rescue.remove()
+
+    def _write(self, folder: str) -> None:
+        self._net.save_parameters(os.path.join(folder, PARAMETERS))
+        self._trainer.save_states(os.path.join(folder, STATES))
+
+    # -- called by the trainer in each step, with rescue=True ------------------------------------------------------------------------
+
+    def before_step(self) -> None:
+        """Note the position after this step; end the process instead if it was asked to."""
+        if self._rescue is None:
+            return
+        if self._rescue.terminated:
+            self._rescue.save(self._steps, self._write)
+            raise SystemExit(128 + signal.SIGTERM)
+        self._rescue.note(self._steps + 1, self.epoch, self.batch + 1, self._data)
+
+    def after_sums(self) -> None:
+        """Count a step, whose update follows."""
+        self._steps += 1
+
+    def lost(self) -> None:
+        """Save the weights, which the step has not changed."""
+        if self._rescue is not None:
+            self._rescue.save(self._steps, self._write)
+

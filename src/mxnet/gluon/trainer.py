@@ -7,15 +7,22 @@ from typing import TYPE_CHECKING, Any
 from .. import files
 from .. import optimizer as optim
 from ..kvstore import KVStore
+from ..kvstore.base import LostWorkerError
 from ..kvstore.updates import create_kvstore, create_sparse_kvstore
+from ..suggestions import shortened
+from .fully_sharded import FullyShardedParameter, before_update, fully_shard
 from .parameter import Parameter
 from .parameter_dict import ParameterDict
 from .sharded_parameter import gathered_states, split_states
 from .utils import UsageError
 
 if TYPE_CHECKING:
+    import os
+
     from ..ndarray import NDArray
     from ..optimizer import Optimizer
+    from ..training_checkpoint import PendingSave, Resumed
+    from .block import Block
 
 __all__ = ["Trainer"]
 
@@ -35,6 +42,9 @@ class Trainer:
         Gradient compression, such as ``{'type': '2bit', 'threshold': 0.5}``.
     update_on_kvstore : bool, optional
         True if the kvstore, rather than each device, updates; the default depends on the kvstore. Needed with sparse weights and ``dist_async``.
+    shard : str, optional
+        ``'full'``: each rank keeps some rows of the weights, of their gradients and of the optimizer's states, see `fully_shard`; with a kvstore in
+        step, such as ``dist_sync``, and an optimizer that updates each element for itself.
 
     Raises
     ------
@@ -59,7 +69,7 @@ class Trainer:
 
     def __init__(self, params: ParameterDict | dict[str, Parameter] | list[Parameter] | tuple[Parameter, ...], optimizer: str | Optimizer,
                  optimizer_params: dict[str, Any] | None = None, kvstore: Any = "device", compression_params: dict[str, Any] | None = None,
-                 update_on_kvstore: bool | None = None) -> None:
+                 update_on_kvstore: bool | None = None, shard: str | None = None) -> None:
         if isinstance(params, (dict, ParameterDict)):
             params = [params[name] for name in sorted(params.keys())]
         if not isinstance(params, (list, tuple)):
@@ -68,16 +78,25 @@ class Trainer:
             if not isinstance(parameter, Parameter):
                 raise ValueError(f"Trainer: a list or dict of Parameters expected, received {type(parameter)} in it")
         self._params = list(params)
+        if shard is not None:
+            if shard != "full":
+                raise UsageError(f"Trainer: shard is None or 'full', received {shortened(shard)}; kv.create('dist_sync', shard=True) divides states")
+            fully_shard(self._params)
         self._param2idx = {parameter.name: i for i, parameter in enumerate(self._params)}
         for parameter in self._params:
             parameter._set_trainer(self)
+        # Split parameters never meet the kvstore: they are updated here, by gradients that are sums already.
         self._sharded = [i for i, parameter in enumerate(self._params) if parameter.sharded]
-        shared = [parameter for parameter in self._params if not parameter.sharded]  # the others never meet the kvstore
-        self._contains_sparse_weight = any(parameter._stype != "default" for parameter in shared)
-        self._contains_sparse_grad = any(parameter._grad_stype != "default" for parameter in shared)
+        self._shared = [(i, parameter) for i, parameter in enumerate(self._params) if not parameter.sharded]
+        self._contains_sparse_weight = any(parameter._stype != "default" for _, parameter in self._shared)
+        self._contains_sparse_grad = any(parameter._grad_stype != "default" for _, parameter in self._shared)
         self._compression_params = compression_params
         self._contexts = self._check_contexts()
         self._init_optimizer(optimizer, optimizer_params or {})
+        self._gathers = any(isinstance(parameter, FullyShardedParameter) for parameter in self._params)
+        if self._gathers:
+            self._require_elementwise(kvstore)
+        self._rescue: Any = None  # a `Progress` with rescue=True
         self._scale = self._optimizer.rescale_grad
         self._kvstore_params = {"kvstore": kvstore, "update_on_kvstore": update_on_kvstore}
         self._kvstore: Any = None
@@ -107,6 +126,16 @@ class Trainer:
             self._optimizer = optim.create(optimizer, param_dict=parameters, **(optimizer_params or {}))
         self._updaters = [optim.get_updater(self._optimizer) for _ in self._contexts or ()]
 
+    def _require_elementwise(self, kvstore: Any) -> None:
+        """Refuse optimizers and stores that do not go with fully sharded parameters."""
+        from ..kvstore.sharded import BY_ELEMENT
+        if type(self._optimizer) not in BY_ELEMENT:
+            raise UsageError(f"Trainer: fully sharded weights are updated by rows, and {type(self._optimizer).__name__} needs whole ones; use one of "
+                             f"{', '.join(sorted(kind.__name__ for kind in BY_ELEMENT))}")
+        if "dist" not in getattr(kvstore, "type", kvstore or "") and len(self._sharded) < len(self._params):
+            raise UsageError(f"Trainer: with fully sharded weights the others need a kvstore in step, received kvstore={shortened(kvstore)}; use "
+                             "kvstore='dist_sync'")
+
     def _reset_kvstore(self) -> None:
         """Discard the kvstore; the next step makes a new one from the parameters' values."""
         if self._kvstore and "dist" in self._kvstore.type:
@@ -115,7 +144,7 @@ class Trainer:
         self._distributed: bool | None = None
         self._update_on_kvstore: bool | None = None
         self._kv_initialized = self._stepped = False
-        self._params_to_init = [parameter for parameter in self._params if not parameter.sharded]
+        self._params_to_init = [parameter for _, parameter in self._shared]
 
     def _init_kvstore(self) -> None:
         if not any(updater.states for updater in self._updaters):
@@ -130,7 +159,7 @@ class Trainer:
             kvstore, on_kvstore = create_sparse_kvstore(kind)
             self._distributed = "dist" in kvstore.type
         else:
-            arrays = {parameter.name: parameter.data(self._contexts[0]) for parameter in self._params if not parameter.sharded}
+            arrays = {parameter.name: parameter.data(self._contexts[0]) for _, parameter in self._shared}
             kvstore, on_kvstore = create_kvstore(kind, len(self._contexts), arrays)
             self._distributed = bool(kvstore) and "dist" in kvstore.type
             choose = self._choose_for_sparse_grad if self._contains_sparse_grad else self._choose_for_dense
@@ -246,7 +275,7 @@ class Trainer:
         """
         self._check_and_rescale_grad(self._scale / batch_size)
         self._prepare()
-        self._allreduce_grads()
+        self._exchange()
         self._update(ignore_stale_grad)
 
     def allreduce_grads(self) -> None:
@@ -259,7 +288,7 @@ class Trainer:
         """
         self._prepare()
         self._refuse_on_kvstore("allreduce_grads")
-        self._allreduce_grads()
+        self._exchange()
 
     def update(self, batch_size: int, ignore_stale_grad: bool = False) -> None:
         """Update the parameters by the gradients summed in `allreduce_grads`: the second half of `step`.
@@ -284,11 +313,24 @@ class Trainer:
                               "with update_on_kvstore=False for batches of several sizes")
         self._optimizer.rescale_grad, self._stepped = scale, True
 
+    def _exchange(self) -> None:
+        """Add up gradients; a `Progress` that rescues is told before, and if another worker is lost meanwhile."""
+        if self._rescue is None:
+            self._allreduce_grads()
+            return
+        self._rescue.before_step()
+        try:
+            self._allreduce_grads()
+        except LostWorkerError:
+            self._rescue.lost()
+            raise
+        self._rescue.after_sums()
+
     def _allreduce_grads(self) -> None:
         store = self._kvstore
         if not store:
             return
-        trained = [(i, parameter) for i, parameter in enumerate(self._params) if parameter.grad_req != "null" and not parameter.sharded]
+        trained = [(i, parameter) for i, parameter in self._shared if parameter.grad_req != "null"]
         if store.batches:
             dense = [(i, parameter) for i, parameter in trained if parameter._grad_stype == "default"]
             if dense:
@@ -313,10 +355,12 @@ class Trainer:
                 array._autograd.finished = finished and functools.partial(finished, i)
 
     def _update(self, ignore_stale_grad: bool = False) -> None:
+        if self._gathers:
+            before_update()
         scaler = getattr(self, "_amp_loss_scaler", None)
         if scaler is not None and scaler.has_overflow(self._params):
             return
-        on_kvstore = self._kvstore and self._update_on_kvstore
+        updated_here = self._sharded if self._kvstore and self._update_on_kvstore else range(len(self._params))
         batches: list[tuple[list[Any], list[Any], list[Any]]] = [([], [], []) for _ in self._updaters]
         for i, parameter in enumerate(self._params):
             if parameter.grad_req == "null":
@@ -329,7 +373,7 @@ class Trainer:
                             f"Gradient of Parameter `{parameter.name}` on context {array.ctx} is the one of an earlier step: the "
                             "last backward() did not reach it. Check that the loss depends on it, or pass ignore_stale_grad=True to leave such "
                             "Parameters as they are")
-            if on_kvstore and not parameter.sharded:
+            if i not in updated_here:
                 continue
             if len(arrays) > len(batches):
                 raise UsageError(f"{parameter.name} is on {parameter.list_ctx()}, this Trainer was made for {self._contexts}: make another one "
@@ -398,3 +442,86 @@ class Trainer:
             split_states(self._updaters, self._params)
             self._optimizer = self._updaters[0].optimizer
         self._optimizer.param_dict = dict(enumerate(self._params))
+
+    def save_training(self, folder: str | os.PathLike[str], net: Block, data: Any = None, epoch: int = 0, batch: int = 0,
+                      epoch_over: bool = False) -> PendingSave:
+        """Begin to write a checkpoint of the training; it goes on meanwhile. All ranks call it after the same step.
+
+        It has the parameters of `net`, the optimizer with its states and counters, the random generators, and the position of `data`. Each rank
+        writes a part; the checkpoint appears in the folder in one step, when all parts are there. The two newest are kept.
+
+        Parameters
+        ----------
+        folder : str
+            One that all ranks share; made if it is not there.
+        net : Block
+            The network, with all parameters of this trainer.
+        data : DataLoader or DataIter, optional
+            With ``state()`` and ``load_state()``.
+        epoch, batch : int
+            What `resume_training` is to return.
+        epoch_over : bool
+            True if `data` is at the end of an epoch, and not reset.
+
+        Returns
+        -------
+        PendingSave
+            ``wait()`` waits until it is complete, as the next call and the end of the program do.
+
+        Raises
+        ------
+        UsageError
+            If parameters are of storage type row_sparse, or are not the network's, or the kvstore is ``dist_async``.
+        MXNetError
+            If the previous checkpoint could not be written.
+
+        Example
+        -------
+        >>> import mxnet as mx, tempfile
+        >>> folder = tempfile.mkdtemp()
+        >>> def made(init):
+        ...     net = mx.gluon.nn.Dense(1, in_units=2)
+        ...     net.initialize(init)
+        ...     return net, mx.gluon.Trainer(net.collect_params(), 'sgd', {'learning_rate': 0.1})
+        >>> net, trainer = made(mx.init.Constant(3))
+        >>> trainer.save_training(folder, net, epoch=1, batch=20).wait()
+        >>> net, trainer = made(mx.init.Zero())
+        >>> trainer.resume_training(folder, net)
+        Resumed(epoch=1, batch=20, exact=True)
+        >>> net.weight.data().asnumpy()
+        array([[3., 3.]], dtype=float32)
+        """
+        from ..training_checkpoint.training import folder_of
+        from .trainer_checkpoint import TrainerTraining
+        training = TrainerTraining(self, net, "save_training")
+        training.prepare({})
+        return training.save(folder_of(self, folder, training.group), data, epoch, batch, epoch_over)
+
+    def resume_training(self, folder: str | os.PathLike[str], net: Block, data: Any = None) -> Resumed | None:
+        """Continue from the newest checkpoint of `save_training`. All ranks call it.
+
+        Parameters
+        ----------
+        folder : str
+        net : Block
+            Initialized, with the structure of the one that was saved.
+        data : DataLoader or DataIter, optional
+            Made with the arguments of the one that was saved.
+
+        Returns
+        -------
+        Resumed or None
+            ``epoch``, ``batch``, and ``exact``: False if the number of ranks has changed. Then random generators and `data` are left alone, moving
+            averages are those of rank 0, and with `data` the batch is 0: the epoch begins anew. None if there is no checkpoint.
+
+        Raises
+        ------
+        UsageError
+            As for `save_training`.
+        MXNetError
+            If the checkpoint is damaged, or belongs to another network or other data.
+        """
+        from ..training_checkpoint.training import folder_of
+        from .trainer_checkpoint import TrainerTraining
+        training = TrainerTraining(self, net, "resume_training")
+        return training.resume(folder_of(self, folder, training.group), data)

@@ -3,6 +3,7 @@ import base64
 import json
 import os
 import random
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,9 @@ from ..ops import random_state
 
 __all__ = ["load_position", "save_position"]
 
-_FORMAT = "remex data position 1"
+# The formats, and how the states of generators are decoded. Base85 is written in Python and takes 0.1 s for all states of this thread's generators.
+_FORMATS: dict[str, Callable[[str], bytes]] = {"remex data position 1": base64.b85decode, "remex data position 2": base64.b64decode}
+_FORMAT = "remex data position 2"
 _DAMAGE = (ValueError, KeyError, TypeError, IndexError, OverflowError, RecursionError)  # the errors of invalid contents
 
 
@@ -50,13 +53,24 @@ def save_position(fname: str | os.PathLike[str], data: Any, epoch_over: bool = F
     >>> it.next().data[0].asnumpy()
     array([2., 3.], dtype=float32)
     """
-    _require_state(data)
-    content = {"format": _FORMAT, "epoch_over": bool(epoch_over), "data": data.state(), "generators": _generators()}
+    files.write_bytes(fname, position_text(data, epoch_over).encode())
+
+
+def position_text(data: Any = None, epoch_over: bool = False) -> str:
+    """Return the content of a file of `save_position`; without `data` the states of the random generators alone.
+
+    Raises
+    ------
+    MXNetError
+        If `data` has no state.
+    """
+    if data is not None:
+        _require_state(data)
+    state = None if data is None else data.state()
     try:
-        text = json.dumps(content)
+        return json.dumps({"format": _FORMAT, "epoch_over": bool(epoch_over), "data": state, "generators": _generators()})
     except (TypeError, ValueError) as error:
         raise MXNetError(f"save_position: state() of a {type(data).__name__} is not of dicts, lists, texts, numbers and None: {error}") from None
-    files.write_bytes(fname, text.encode())
 
 
 def load_position(fname: str | os.PathLike[str], data: Any) -> None:
@@ -80,22 +94,32 @@ def load_position(fname: str | os.PathLike[str], data: Any) -> None:
     array([2., 3.], dtype=float32)
     """
     _require_state(data)
+    restore_position(files.read_bytes(fname), os.fspath(fname), data)
+
+
+def restore_position(text: bytes | str, source: str, data: Any = None) -> None:
+    """Restore what `position_text` returned; without `data` the random generators alone.
+
+    Raises
+    ------
+    MXNetError
+        If it is damaged, or belongs to other data; `source` names the file in the text.
+    """
     try:
-        content = json.loads(files.read_bytes(fname))
-        if not isinstance(content, dict) or content.get("format") != _FORMAT:
+        content = json.loads(text)
+        if not isinstance(content, dict) or content.get("format") not in _FORMATS:
             raise ValueError("it holds something else")
-        restore = _restoration(content["generators"])
+        restore = _restoration(content["generators"], _FORMATS[content["format"]])
         state, epoch_over = content["data"], content["epoch_over"]
-    except files.FileError:
-        raise
     except (*_DAMAGE, MXNetError) as error:
-        raise MXNetError(f"{os.fspath(fname)} is not a file of mx.io.save_position: {error}") from None
-    try:
-        data.load_state(state)
-    except (*_DAMAGE, MXNetError) as error:
-        raise MXNetError(f"{os.fspath(fname)} belongs to other data, or to other arguments of a {type(data).__name__}: {error}") from error
+        raise MXNetError(f"{source} is not a file of mx.io.save_position: {error}") from None
+    if data is not None:
+        try:
+            data.load_state(state)
+        except (*_DAMAGE, MXNetError) as error:
+            raise MXNetError(f"{source} belongs to other data, or to other arguments of a {type(data).__name__}: {error}") from error
     restore()
-    if epoch_over:  # a DataLoader has no `reset`
+    if epoch_over and data is not None:  # a DataLoader has no `reset`
         (data.reset if hasattr(data, "reset") else data.clean)()
 
 
@@ -106,7 +130,7 @@ def _require_state(data: Any) -> None:
 
 
 def _text(values: Any) -> str:
-    return base64.b85encode(np.asarray(values).tobytes()).decode()
+    return base64.b64encode(np.asarray(values).tobytes()).decode()
 
 
 def _devices() -> list[torch.device]:
@@ -120,19 +144,19 @@ def _generators() -> dict[str, Any]:
             "gpus": [_text(random_state.get_state(device)) for device in _devices()]}
 
 
-def _restoration(generators: dict[str, Any]) -> Any:
+def _restoration(generators: dict[str, Any], decode: Callable[[str], bytes]) -> Any:
     """Return a function that sets the generators; all states are read first, so that a damaged file changes none."""
     name, keys, position, has_gauss, cached = generators["numpy"]
-    for_numpy = name, np.frombuffer(base64.b85decode(keys), np.uint32), int(position), int(has_gauss), float(cached)
+    for_numpy = name, np.frombuffer(decode(keys), np.uint32), int(position), int(has_gauss), float(cached)
     version, internal, gauss = generators["python"]
     for_python = version, tuple(internal), gauss
     if not 0 <= for_numpy[2] <= len(for_numpy[1]):
         raise ValueError(f"the position {position} of NumPy's generator is outside of it")  # NumPy would read out of bounds
     random.Random().setstate(for_python)
     np.random.RandomState().set_state(for_numpy)
-    cpu = np.frombuffer(base64.b85decode(generators["cpu"]), np.uint32)
+    cpu = np.frombuffer(decode(generators["cpu"]), np.uint32)
     type(random_state.bank())().restore(cpu)
-    gpus = [torch.frombuffer(bytearray(base64.b85decode(state)), dtype=torch.uint8) for state in generators["gpus"]]
+    gpus = [torch.frombuffer(bytearray(decode(state)), dtype=torch.uint8) for state in generators["gpus"]]
 
     def restore() -> None:
         np.random.set_state(for_numpy)

@@ -55,6 +55,10 @@ def built_in(*types: str, sharded: bool = False) -> Callable[[Any], Any]:
     return register
 
 
+class LostWorkerError(MXNetError):
+    """Another worker of the job has died, does not respond, or has left: what this one waits for never comes."""
+
+
 class KVStoreBase:
     """The interface of all key-value stores; a class registered with `KVStoreBase.register` can be made by name.
 

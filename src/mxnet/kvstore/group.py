@@ -18,6 +18,7 @@ import torch.distributed as dist
 
 from ..base import MXNetError
 from . import rendezvous
+from .base import LostWorkerError
 from .liveness import SERVERS, STEP, WORKERS, Monitor, name
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ class Group:
         self._given_up = []  # torch's groups with work that never ends
         self._under_way = {}  # work -> the tensors that it reads and writes
         self._sent = [0]
+        self._ordered = [False]
         self._left = threading.Event()
 
     @property
@@ -67,6 +69,14 @@ class Group:
 
     def _count(self, number):
         self._sent[0] += number
+
+    def sum_in_order(self) -> None:
+        """Add up in the order of the workers from now on; all workers call it.
+
+        Otherwise the order depends on an element's place in its bucket, and with three workers or more so does the last bit of a sum: a job that
+        starts again has other buckets in its first steps.
+        """
+        self._ordered[0] = True
 
     def channel(self, doing: str) -> Any:
         """Return a group of the same workers for collectives in an independent order; all workers call it.
@@ -128,7 +138,7 @@ class Group:
             trouble = self.monitor.trouble()
             if trouble:
                 self._give_up()
-                raise MXNetError(f"{doing}: worker {self.rank} waits in vain ({trouble}). {_ADVICE}")
+                raise LostWorkerError(f"{doing}: worker {self.rank} waits in vain ({trouble}). {_ADVICE}")
 
     def _give_up(self):
         """Abandon work that will never end, so that the process does not wait for its threads at exit.
@@ -146,7 +156,7 @@ class Group:
         reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
         gone = self.monitor.gone()
         left = f"; {', '.join(gone)} left before the others" if gone else ""
-        return MXNetError(f"{doing}: worker {self.rank} has lost another worker, which died or ended early{left} ({reason.strip():.200}). "
+        return LostWorkerError(f"{doing}: worker {self.rank} has lost another worker, which died or ended early{left} ({reason.strip():.200}). "
                           f"{_ADVICE}")
 
     # -- collectives -------------------------------------------------------------------------------------------------------------
@@ -178,6 +188,14 @@ class Group:
         self._count(tensor.nbytes * (self.num_workers - 1) if self.rank == root else 0)
         group = self._group_for(tensor)
         return self.begin(dist.broadcast, tensor, src=root if group is None else dist.get_global_rank(group, root), group=group)
+
+    def begin_all_gather(self, parts: Sequence[torch.Tensor], own: torch.Tensor) -> list[Any]:
+        """Begin to write the tensors of all workers to `parts`, of which each has the size of its worker's; return works to `wait` for."""
+        if len({part.numel() for part in parts}) == 1:
+            self._count(own.nbytes * (self.num_workers - 1))
+            return [self.begin(dist.all_gather, list(parts), own, group=self._group_for(own))]
+        parts[self.rank].copy_(own)
+        return [self.begin_broadcast(part, i) for i, part in enumerate(parts) if part.numel()]
 
     def all_gather_uneven(self, tensor: torch.Tensor, sizes: Sequence[int], doing: str) -> list[torch.Tensor]:
         """Gather the tensors of all workers, whose first axes have the given sizes, without padding."""
@@ -219,10 +237,14 @@ class Group:
             return found
         return end
 
+    def numbers_of_all(self, doing: str, *numbers: int) -> list[list[int]]:
+        """Return the numbers of all workers, a list for each; all call it for the same operation, with as many numbers."""
+        return [values[1:] for values in self.agree([digest(doing, len(numbers)), *numbers], doing)()]
+
     def begin_sum(self, tensor: torch.Tensor, doing: str) -> Callable[[], Any]:
         """Begin to sum a tensor over all workers, in place, 16-bit floats in 32 bits; return a function that waits for the sum and returns it."""
-        if tensor.dtype in (torch.float16, torch.bfloat16):
-            return self.begin_half_sum(tensor, tensor.dtype, doing)
+        if tensor.dtype in (torch.float16, torch.bfloat16) or self._ordered[0] and self.num_workers > 2:
+            return self.begin_ordered_sum(tensor, tensor.dtype, doing)
         work = self.all_reduce(tensor)
 
         def end():
@@ -230,8 +252,11 @@ class Group:
             return tensor
         return end
 
-    def begin_half_sum(self, tensor: torch.Tensor, dtype: torch.dtype, doing: str) -> Callable[[], Any]:
-        """Do the same as `begin_sum` for flat tensors that are sent as 16-bit floats: each worker sums a part in 32 bits, and sends it to all."""
+    def begin_ordered_sum(self, tensor: torch.Tensor, dtype: torch.dtype, doing: str) -> Callable[[], Any]:
+        """Do the same as `begin_sum` for tensors that are sent as another type: each worker sums a part in its order, and sends it to all.
+
+        16-bit floats are summed in 32 bits.
+        """
         count, workers, group = tensor.numel(), self.num_workers, self._group_for(tensor)
         share = -(-count // workers)
         parts = torch.zeros(workers * share, dtype=dtype, device=tensor.device)
@@ -243,18 +268,23 @@ class Group:
 
         def end():
             self.wait(work, doing)
-            own = received.view(workers, share).sum(0, dtype=torch.float32).to(dtype)
+            rows = received.view(workers, share)
+            own = rows[0].to(torch.float32 if dtype in (torch.float16, torch.bfloat16) else dtype, copy=True)
+            for row in rows[1:]:
+                own += row
+            own = own.to(dtype)
             self.wait(self.begin(dist.all_gather, list(parts.view(torch.uint8).split(own.nbytes)), own.view(torch.uint8), group=group), doing)
             return parts[:count].to(tensor.dtype).view(tensor.shape)
         return end
 
-    def begin_sum_parts(self, parts: Sequence[torch.Tensor], doing: str) -> Callable[[], Any]:
+    def begin_sum_parts(self, parts: Sequence[torch.Tensor], doing: str, joined: torch.Tensor | None = None) -> Callable[[], Any]:
         """Begin a reduce-scatter of flat tensors, one for each worker; return a function that waits for this worker's sum and returns it.
 
+        `joined` has all parts in their order, if there is such a tensor; otherwise they are copied. It must not change until the sum is there.
         16-bit floats are summed in 32 bits, and the result stays float32.
         """
         own = parts[self.rank]
-        sent, received = torch.cat(parts), own.new_empty(self.num_workers * len(own))
+        sent, received = torch.cat(parts) if joined is None else joined, own.new_empty(self.num_workers * len(own))
         self._count(sent.nbytes - own.nbytes)
         work = self.begin(dist.all_to_all_single, received.view(torch.uint8), sent.view(torch.uint8), [own.nbytes] * self.num_workers,
                            [p.nbytes for p in parts], group=self._group_for(sent))
@@ -287,7 +317,7 @@ class Group:
         flights = []
         for bucket in buckets(tensors):
             flat = torch.cat([t.reshape(-1) for t in bucket])  # a copy, of a single one too
-            flights.append((bucket, self.begin_half_sum(flat, half, doing) if half else self.begin_sum(flat, doing)))
+            flights.append((bucket, self.begin_ordered_sum(flat, half, doing) if half else self.begin_sum(flat, doing)))
         return self._end_sum_many(flights)
 
     @staticmethod

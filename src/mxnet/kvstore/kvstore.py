@@ -343,6 +343,14 @@ class KVStore(KVStoreBase):
         self._require_optimizer("load_optimizer_states")
         load_optimizer_states(fname, self._updater)
 
+    def _state_range(self, key, size):
+        """Return the elements (begin, end) of a weight whose optimizer states this worker keeps; None if all workers keep all of them."""
+        return None
+
+    def _divide_states_anew(self):
+        """Prepare for loaded states, which may be of another number of workers."""
+        self._updater.states = {}
+
     def set_gradient_compression(self, compression_params: dict[str, Any]) -> None:
         """Compress the gradients that devices push.
 

@@ -36,7 +36,7 @@ class Ranks:
         """
         if self._group is None:
             return [list(numbers)]
-        return [values[1:] for values in self._group.agree([group.digest(doing, len(numbers)), *numbers], doing)()]
+        return self._group.numbers_of_all(doing, *numbers)
 
     def gather(self, tensor: torch.Tensor, sizes: Sequence[int], doing: str) -> torch.Tensor:
         """Return the rows of all ranks, which have as many as `sizes` says, one rank after the other."""
@@ -50,7 +50,8 @@ class Ranks:
         """Begin to add up the tensors of all ranks; return a function that waits for this rank's rows of the sum, as many as `sizes` says."""
         if self._group is None:
             return lambda: tensor
-        end = self._group.begin_sum_parts([part.flatten() for part in tensor.split(sizes)], doing)
+        joined = tensor.contiguous().view(-1)
+        end = self._group.begin_sum_parts([part.view(-1) for part in joined.view(tensor.shape).split(sizes)], doing, joined)
         return lambda: end().to(tensor.dtype).view(sizes[self.rank], *tensor.shape[1:])
 
     def exchange(self, tensor: torch.Tensor, sent: Sequence[int], received: Sequence[int], doing: str) -> torch.Tensor:

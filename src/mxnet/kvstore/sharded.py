@@ -16,8 +16,8 @@ from .base import built_in
 from .compression import HalfCompression, make_compression
 from .dist_sync import DistSyncKVStore
 
-# Optimizers with element-wise updates: large weights are divided among all workers. Other optimizers get whole weights.
-_BY_ELEMENT = {opt.SGD, opt.ccSGD, opt.NAG, opt.Signum, opt.DCASGD, opt.Adam, opt.AdaGrad, opt.RMSProp, opt.AdaDelta, opt.Adamax, opt.Ftrl, opt.FTML,
+#: Optimizers with element-wise updates: large weights are divided among all workers. Other optimizers get whole weights.
+BY_ELEMENT = {opt.SGD, opt.ccSGD, opt.NAG, opt.Signum, opt.DCASGD, opt.Adam, opt.AdaGrad, opt.RMSProp, opt.AdaDelta, opt.Adamax, opt.Ftrl, opt.FTML,
                opt.AdamW, opt.AdaBelief}
 _SMALL = 4096  # weights of fewer elements are not divided
 
@@ -47,7 +47,7 @@ class ShardedKVStore(DistSyncKVStore):
         """Return the edges of a key's parts; loaded states are cut to this worker's part."""
         if key not in self._edges:
             workers = self.num_workers
-            if type(self._updater.optimizer) in _BY_ELEMENT and size >= _SMALL:
+            if type(self._updater.optimizer) in BY_ELEMENT and size >= _SMALL:
                 edges = [size * i // workers for i in range(workers + 1)]
             else:
                 owner = self._load.index(min(self._load))
@@ -193,6 +193,15 @@ class ShardedKVStore(DistSyncKVStore):
             parts = [own[key] for own in found if key in own]
             states[key] = _joined(parts, self._values[key].shape) if key in self._edges else parts[0]
         files.write_bytes(fname, pickles.dumps((states, self._updater.optimizer) if dump_optimizer else states))
+
+    def _state_range(self, key, size):
+        if not self._shards or self._values[key].stype != "default":
+            return None
+        return tuple(self._divided(key, size)[self.rank:self.rank + 2])
+
+    def _divide_states_anew(self):
+        super()._divide_states_anew()
+        self._forget()
 
     def load_optimizer_states(self, fname: str) -> None:
         """Load optimizer states that were saved by a store of any kind; all workers call it."""

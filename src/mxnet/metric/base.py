@@ -57,8 +57,8 @@ def pairs(labels: Sequence[NDArray] | NDArray, preds: Sequence[NDArray] | NDArra
     """Yield the pairs of labels and predictions of a batch as tensors on the device of the predictions."""
     labels, preds = check_label_shapes(labels, preds, True)
     for label, pred in zip(labels, preds):
-        pred = tensor(pred)
-        yield tensor(label, pred), pred
+        values = tensor(pred)
+        yield tensor(label, values), values
 
 
 class EvalMetric:
@@ -290,7 +290,7 @@ class CompositeEvalMetric(EvalMetric):
 
 def _joined(results: Iterable[tuple[Any, Any]]) -> tuple[list[str], list[float]]:
     names: list[str] = []
-    values: list[float] = []
+    values: list[Any] = []  # numbers
     for name, value in results:
         names.extend([name] if isinstance(name, str) else name)
         values.extend([value] if isinstance(value, numeric_types) else value)

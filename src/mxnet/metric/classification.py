@@ -310,13 +310,13 @@ class PCC(EvalMetric):
             return float("nan")
         return float((counts.diagonal() * n - x * y).sum() / (cov_xx * cov_yy) ** 0.5)
 
-    @property  # type: ignore[override]  # computed from the counts
-    def sum_metric(self) -> float:
+    @property
+    def sum_metric(self) -> float:  # type: ignore[override]  # computed from the counts
         """The correlation since the last reset, times ``num_inst``."""
         return self._correlation(self.lcm) * self.num_inst
 
-    @property  # type: ignore[override]
-    def global_sum_metric(self) -> float:
+    @property
+    def global_sum_metric(self) -> float:  # type: ignore[override]
         """The correlation since the last `reset`, times ``global_num_inst``."""
         return self._correlation(self.gcm) * self.global_num_inst
 

@@ -22,6 +22,7 @@ from .base_module import BaseModule, _check_input_names, _parse_data_desc
 from .batch_shapes import batch_size_of, resized, shapes_of
 from .executor_group import DataParallelExecutorGroup
 from .torch_sharing import SharesWithTorch
+from .training_checkpoints import TrainingCheckpoints
 
 if TYPE_CHECKING:
     from ..monitor import Monitor
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 _LARGE = 1 << 22  # parameters of more elements have no copy on the CPU while devices train
 
 
-class Module(SharesWithTorch, BaseModule):
+class Module(TrainingCheckpoints, SharesWithTorch, BaseModule):
     """A network given as a Symbol, trained and scored batch by batch.
 
     Parameters

@@ -128,8 +128,8 @@ class Adam(Optimizer):
                 continue
             for entries, tensor in zip(groups.setdefault((lr, wd, tensors[0].dtype), ([], [], [], [])), tensors):
                 entries.append(tensor)
-        for (lr, wd, _), tensors in groups.items():
-            steps.adam_together(*tensors, lr, self.beta1, self.beta2, self.epsilon, wd, self.rescale_grad, self.clip_gradient)
+        for (lr, wd, _), (ws, gs, means, variances) in groups.items():
+            steps.adam_together(ws, gs, means, variances, lr, self.beta1, self.beta2, self.epsilon, wd, self.rescale_grad, self.clip_gradient)
         if halves:
             torch._foreach_copy_([weight._writable() for weight, _ in halves], [master._data.data for _, master in halves])
 

@@ -208,8 +208,8 @@ class NAG(MasterAfterState):
                 halves.append((weight, target))
             for entries, tensor in zip(groups.setdefault((lr, wd, tensors[0].dtype), ([], [], [])), tensors):
                 entries.append(tensor)
-        for (lr, wd, _), tensors in groups.items():
-            steps.nag_together(*tensors, lr, wd, max(self.momentum, 0.0), self.rescale_grad, self.clip_gradient)
+        for (lr, wd, _), (ws, gs, moms) in groups.items():
+            steps.nag_together(ws, gs, moms, lr, wd, max(self.momentum, 0.0), self.rescale_grad, self.clip_gradient)
         if halves:
             torch._foreach_copy_([weight._writable() for weight, _ in halves], [master._data.data for _, master in halves])
 

@@ -273,8 +273,9 @@ def adam(weight: torch.Tensor, grad: torch.Tensor, mean: torch.Tensor, var: torc
             return
         grad, wd = prepared(grad, rescale, clip or None, weight, wd), 0
     if _fusible(weight, grad, mean, var):
-        torch._fused_adam_(*([memory_format.in_order(t)] for t in (weight, grad, mean, var)), [], [_forever(weight.device)], lr=lr, beta1=beta1,
-                           beta2=beta2, weight_decay=wd, eps=epsilon, amsgrad=False, maximize=False)
+        weights, grads, means, variances = ([memory_format.in_order(t)] for t in (weight, grad, mean, var))
+        torch._fused_adam_(weights, grads, means, variances, [], [_forever(weight.device)], lr=lr, beta1=beta1, beta2=beta2, weight_decay=wd,
+                           eps=epsilon, amsgrad=False, maximize=False)
         return
     if wd:
         grad = torch.add(grad, weight, alpha=wd)

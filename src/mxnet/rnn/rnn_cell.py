@@ -235,9 +235,9 @@ class BaseRNNCell:
 
     def _get_activation(self, inputs: Symbol, activation: Any, **kwargs: Any) -> Symbol:
         """Apply an activation given by name or as a function."""
-        if isinstance(activation, str):
-            return symbol.Activation(inputs, act_type=activation, **kwargs)
-        return activation(inputs, **kwargs)
+        if callable(activation):
+            return activation(inputs, **kwargs)
+        return symbol.Activation(inputs, act_type=activation, **kwargs)
 
 
 class _GatedCell(BaseRNNCell):

@@ -17,6 +17,7 @@ from ..gemm import amx, matmul
 from ..memory.transpose import permute_copy
 from ..runtime.contract import Kernel
 from ..runtime.denormals import zeroed
+from ..runtime.parameters import ConvParams
 from ..runtime.tuning import Autotuner
 from . import winograd
 
@@ -30,7 +31,7 @@ _HEIGHT, _WIDTH = ("(h + 2 * pad_h - dilate_h * (r - 1) - 1) // stride_h + 1", "
 _PRECONDITIONS = ("c % 16 == 0", "k % 16 == 0", "r * s <= 128", "min(n, c, h, w, k, r, s, p, q) >= 1",
                   "min(stride_h, stride_w, dilate_h, dilate_w) >= 1", "min(pad_h, pad_w) >= 0")
 _WORK = "k * c * r * s * n * p * q"
-_SIZES: dict[str, Any] = {"sizes": ("n", "h", "w", "c", "k", "r", "s", "p", "q", *_STEPS), "packed": True, "multiplies": _WORK}
+_SIZES: dict[str, Any] = {"parameters": ConvParams, "multiplies": _WORK}
 
 
 def _declared(arithmetic: str) -> tuple[Kernel, Kernel, Kernel]:

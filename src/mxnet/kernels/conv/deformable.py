@@ -4,6 +4,7 @@ from typing import Optional
 import torch
 
 from ..runtime.contract import Kernel
+from ..runtime.parameters import DeformableParams
 
 _LARGEST = 1 << 20  # coordinates in float32 are exact enough for this size, and sums of such sizes fit
 _sizes = ("stride_down", "stride_across", "dilate_down", "dilate_across", "pad_down", "pad_across")
@@ -14,7 +15,7 @@ _patches = Kernel(
     {"out": "float32 (n, p, q, down * across, c)"}, integers=("groups", "down", "across", *_sizes, "fades"),
     preconditions=("groups >= 1", "c % groups == 0", "min(down, across) >= 1", f"min({', '.join(_sizes)}) >= 0",
              f"max(h, w, p, q, down, across, {', '.join(_sizes)}) <= {_LARGEST}", "min(h, w) >= 1"),
-    sizes=("n", "c", "h", "w", "p", "q", "groups", "down", "across", *_sizes, "fades"), packed=True, work="n * c * p * q * down * across")
+    parameters=DeformableParams, work="n * c * p * q * down * across")
 _WORTHWHILE = 1 << 10  # numbers below which torch is done before a kernel would have been compiled
 
 

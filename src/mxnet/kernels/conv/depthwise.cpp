@@ -8,39 +8,36 @@
 
 #include <omp.h>
 
+#include "runtime/parameters.h"
 #include "runtime/vectors.h"
 
 namespace {
 
-struct Sizes {
-  int64_t n, h, w, c, r, s, p, q, stride_h, stride_w, pad_h, pad_w, dilate_h, dilate_w, total, first;
-};
-
-constexpr int kTile = 7;  // outputs side by side: images of 224 pixels leave nothing over
-constexpr int64_t kMostTaps = 128;
+constexpr int kTileOutputs = 7;  // outputs side by side: images of 224 pixels leave nothing over
+constexpr int64_t kMaxTaps = 128;
 constexpr int64_t kLarge = 1 << 18;  // numbers of an image from which on its rows are fetched ahead; of smaller ones it takes longer than it saves
 
 // A line of outputs of one vector of channels, with its inputs.
 struct Line {
-  const float* rows[kMostTaps];  // of the image, by the row of the kernel; null in the padding
-  const float* ahead[2];         // rows that the next line is the first to read, or null
+  const float* rows[kMaxTaps];  // of the image, by the row of the kernel; null in the padding
+  const float* prefetched[2];   // rows that the next line is the first to read, or null
   const float *weight, *bias, *residual;
   float* out;
   int64_t width, count, pitch;  // of the image, of outputs; from an output to its neighbour
   float ceiling;
 
-  void finish(const Sizes& z, int64_t q, vec sum) const {
+  void finish(const DepthwiseParams& z, int64_t q, vec sum) const {
     if (residual) sum += load(residual + q * z.c);
-    store(out + q * pitch, rectified(sum, ceiling));
+    store(out + q * pitch, relu(sum, ceiling));
   }
 };
 
 // Which columns that a tile reads lie in the padding: none, its first one, its last one, both, or any.
-enum Padding { kNone = 0, kFirst = 1, kLast = 2, kBoth = kFirst | kLast, kSome = 4 };
+enum Padding { kNone = 0, kFirst = 1, kLast = 2, kBoth = kFirst | kLast, kAny = 4 };
 
 // T outputs from q on, of a kernel of 3x3 whose weights are at hand.
 template <int T, int Stride, Padding Pads>
-inline __attribute__((always_inline)) void tile(const Sizes& z, const Line& line, const vec (&weight)[9], vec bias, int64_t q) {
+inline __attribute__((always_inline)) void tile(const DepthwiseParams& z, const Line& line, const vec (&weight)[9], vec bias, int64_t q) {
   constexpr int kColumns = (T - 1) * Stride + 3;
   vec sum[T];
 #pragma GCC unroll 7
@@ -52,7 +49,7 @@ inline __attribute__((always_inline)) void tile(const Sizes& z, const Line& line
     const float* from = line.rows[r] + left * z.c;
 #pragma GCC unroll 15
     for (int i = 0; i < kColumns; ++i) {
-      if (Pads == kSome ? left + i < 0 || left + i >= line.width : ((Pads & kFirst) && i == 0) || ((Pads & kLast) && i == kColumns - 1)) continue;
+      if (Pads == kAny ? left + i < 0 || left + i >= line.width : ((Pads & kFirst) && i == 0) || ((Pads & kLast) && i == kColumns - 1)) continue;
       const vec column = load(from + i * z.c);
 #pragma GCC unroll 3
       for (int s = 0; s < 3; ++s)
@@ -62,43 +59,44 @@ inline __attribute__((always_inline)) void tile(const Sizes& z, const Line& line
   // One row is prefetched into the L1 cache; two would evict the rows in use, and go to the L2.
 #pragma GCC unroll 2
   for (int r = 0; r < Stride; ++r) {
-    if (!line.ahead[r]) continue;
+    if (!line.prefetched[r]) continue;
 #pragma GCC unroll 14
-    for (int i = 0; i < T * Stride; ++i) __builtin_prefetch(line.ahead[r] + (q * Stride + i) * z.c, 0, Stride == 1 ? 3 : 2);
+    for (int i = 0; i < T * Stride; ++i) __builtin_prefetch(line.prefetched[r] + (q * Stride + i) * z.c, 0, Stride == 1 ? 3 : 2);
   }
 #pragma GCC unroll 7
   for (int t = 0; t < T; ++t) line.finish(z, q + t, sum[t]);
 }
 
 template <int Stride, int... T>
-void some(const Sizes& z, const Line& line, const vec (&weight)[9], vec bias, int64_t q, int64_t count, std::integer_sequence<int, T...>) {
-  (void)((count == T + 1 && (tile<T + 1, Stride, kSome>(z, line, weight, bias, q), true)) || ...);
+void tile_of(const DepthwiseParams& z, const Line& line, const vec (&weight)[9], vec bias, int64_t q, int64_t count,
+             std::integer_sequence<int, T...>) {
+  (void)((count == T + 1 && (tile<T + 1, Stride, kAny>(z, line, weight, bias, q), true)) || ...);
 }
 
 template <int Stride>
-void three_by_three(const Sizes& z, const Line& line) {
+void three_by_three(const DepthwiseParams& z, const Line& line) {
   vec weight[9];
 #pragma GCC unroll 9
   for (int t = 0; t < 9; ++t) weight[t] = load(line.weight + t * z.c);
   const vec bias = line.bias ? load(line.bias) : vec{};
-  for (int64_t q = 0; q < line.count; q += kTile) {
-    const int64_t count = std::min<int64_t>(kTile, line.count - q);
+  for (int64_t q = 0; q < line.count; q += kTileOutputs) {
+    const int64_t count = std::min<int64_t>(kTileOutputs, line.count - q);
     const int64_t before = z.pad_w - q * Stride, behind = (count - 1) * Stride + 3 - before - line.width;  // columns in the padding
-    if (count < kTile || before > 1 || behind > 1)
-      some<Stride>(z, line, weight, bias, q, count, std::make_integer_sequence<int, kTile>());
+    if (count < kTileOutputs || before > 1 || behind > 1)
+      tile_of<Stride>(z, line, weight, bias, q, count, std::make_integer_sequence<int, kTileOutputs>());
     else if (before <= 0 && behind <= 0)
-      tile<kTile, Stride, kNone>(z, line, weight, bias, q);
+      tile<kTileOutputs, Stride, kNone>(z, line, weight, bias, q);
     else if (behind <= 0)
-      tile<kTile, Stride, kFirst>(z, line, weight, bias, q);
+      tile<kTileOutputs, Stride, kFirst>(z, line, weight, bias, q);
     else if (before <= 0)
-      tile<kTile, Stride, kLast>(z, line, weight, bias, q);
+      tile<kTileOutputs, Stride, kLast>(z, line, weight, bias, q);
     else
-      tile<kTile, Stride, kBoth>(z, line, weight, bias, q);
+      tile<kTileOutputs, Stride, kBoth>(z, line, weight, bias, q);
   }
 }
 
 // Any kernel.
-void any(const Sizes& z, const Line& line) {
+void any_kernel(const DepthwiseParams& z, const Line& line) {
   const vec bias = line.bias ? load(line.bias) : vec{};
   for (int64_t q = 0; q < line.count; ++q) {
     vec sum = bias;
@@ -118,12 +116,12 @@ void any(const Sizes& z, const Line& line) {
 extern "C" {
 
 // y are C of the `total` channels of an array, from `first` on; the residual has C. There is at least a vector of channels.
-void forward_float32(const float* x, const float* weight, const float* bias, const float* residual, float* y, const Sizes* sizes, float ceiling,
-                     int threads) {
-  const Sizes& z = *sizes;
+void forward_float32(const float* x, const float* weight, const float* bias, const float* residual, float* y, const DepthwiseParams* sizes,
+                     float ceiling, int threads) {
+  const DepthwiseParams& z = *sizes;
   const int64_t vectors = (z.c + kLanes - 1) / kLanes, lines = z.n * z.p * vectors;
-  const bool nine = z.r == 3 && z.s == 3 && z.dilate_w == 1, fetches = nine && z.h * z.w * z.c >= kLarge;
-  const auto run = nine && z.stride_w == 1 ? three_by_three<1> : nine && z.stride_w == 2 ? three_by_three<2> : any;
+  const bool is_three_by_three = z.r == 3 && z.s == 3 && z.dilate_w == 1, fetches = is_three_by_three && z.h * z.w * z.c >= kLarge;
+  const auto run = is_three_by_three && z.stride_w == 1 ? three_by_three<1> : is_three_by_three && z.stride_w == 2 ? three_by_three<2> : any_kernel;
 #pragma omp parallel num_threads(threads)
   {
     const int64_t thread = omp_get_thread_num(), team = omp_get_num_threads();
@@ -137,7 +135,7 @@ void forward_float32(const float* x, const float* weight, const float* bias, con
       }
       for (int64_t r = 0; r < 2; ++r) {
         const int64_t next = p * z.stride_h - z.pad_h + (z.r - 1) * z.dilate_h + 1 + r;
-        line.ahead[r] = fetches && next < z.h && next >= 0 ? x + (n * z.h + next) * z.w * z.c + c : nullptr;
+        line.prefetched[r] = fetches && next < z.h && next >= 0 ? x + (n * z.h + next) * z.w * z.c + c : nullptr;
       }
       line.weight = weight + c;
       line.bias = bias ? bias + c : nullptr;

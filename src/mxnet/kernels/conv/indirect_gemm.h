@@ -1,7 +1,7 @@
-// Convolutions as sums of products of one small matrix product, `tile`, which keeps its results in registers while it walks along the depth. Its left
-// operand is read in place, row by row through pointers, so that neither padding nor strides need a copy ("indirect convolution", Dukhan 2019); its
-// right operand is packed into panels that stay in the L2 cache. With few filters `tile` is bound by the inputs it fetches; kernels three taps wide then
-// take `run_of_three`, which uses each input three times.
+// Convolutions as sums of products of one small matrix product, `microkernel`, which keeps its results in registers while it walks along the depth.
+// Its left operand is read in place, row by row through pointers, so that neither padding nor strides need a copy ("indirect convolution", Dukhan
+// 2019); its right operand is packed into panels that stay in the L2 cache. With few filters `microkernel` is bound by the inputs it fetches; kernels
+// three taps wide then take `three_tap_microkernel`, which uses each input three times.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -14,24 +14,25 @@
 
 namespace {
 
-constexpr int64_t kPanel = 128 << 10;     // bytes of the packed part of a panel
-constexpr int64_t kPanels = (kBefore ? 256 : 512) << 10;  // of those of several panels, which stay in the L2 cache, beside the next if fetched
-constexpr int64_t kRowBlock = 256 << 10;  // of a block of rows, which stays there too
+constexpr int64_t kPanelBytes = 128 << 10;  // bytes of the packed part of a panel
+constexpr int64_t kCachedPanelBytes = (kPrefetchesBefore ? 256 : 512)
+                                      << 10;   // of those of several panels, which stay in the L2 cache, beside the next if fetched
+constexpr int64_t kRowBlockBytes = 256 << 10;  // of a block of rows, which stays there too
 constexpr int64_t kManyRows = 256;        // for each thread: enough to make up for packing all weights first
 constexpr int64_t kFewRows = 48;  // for each thread: fewer share no rows
-constexpr int64_t kSameSets = 512;        // cells: what lies a multiple of them apart shares two sets of an L1 cache
-constexpr int64_t kMostPanels = 64, kMostTaps = 128;
+constexpr int64_t kAliasingCells = 512;  // cells: what lies a multiple of them apart shares two sets of an L1 cache
+constexpr int64_t kMaxPanels = 64, kMaxTaps = 128;
 
 struct Image {
   int64_t n, h, w, c;
 };
 
 inline void fetch(const float* row, int64_t cells) {
-  for (int64_t i = 0; i < cells; i += kLine) __builtin_prefetch(row + i);
+  for (int64_t i = 0; i < cells; i += kCacheLineCells) __builtin_prefetch(row + i);
 }
 
 // Along one axis: outputs which lie `apart` from each other, from `first` on, and read the same taps of the kernel, none in the padding.
-struct Stretch {
+struct OutputSegment {
   struct Tap {
     int64_t index, source;  // the tap's number, and its input for the first output
   };
@@ -47,9 +48,10 @@ struct Stretch {
 
 // All outputs of one axis. tap(i, r) is the input of output i through tap r, negative for none.
 template <typename Source>
-void stretches(std::vector<Stretch>& found, int64_t first, int64_t apart, int64_t count, int64_t step, int64_t kernel, int64_t size, Source tap) {
+void append_segments(std::vector<OutputSegment>& found, int64_t first, int64_t apart, int64_t count, int64_t step, int64_t kernel, int64_t size,
+                     Source tap) {
   for (int64_t i = 0; i < count; ++i) {
-    std::vector<Stretch::Tap> taps;
+    std::vector<OutputSegment::Tap> taps;
     for (int64_t r = 0; r < kernel; ++r) {
       const int64_t at = tap(i, r);
       if (at >= 0 && at < size) taps.push_back({r, at});
@@ -71,20 +73,20 @@ Sizes in_one_line(Sizes z) {
 }
 
 // One axis of a convolution: the inputs of its outputs.
-inline std::vector<Stretch> forward_axis(int64_t outputs, int64_t stride, int64_t kernel, int64_t size, int64_t pad, int64_t dilate) {
+inline std::vector<OutputSegment> forward_axis(int64_t outputs, int64_t stride, int64_t kernel, int64_t size, int64_t pad, int64_t dilate) {
   if (kernel * stride == 1 && !pad) return {{0, 1, outputs, 1, {{0, 0}}}};
-  std::vector<Stretch> found;
-  stretches(found, 0, 1, outputs, stride, kernel, size, [=](int64_t i, int64_t tap) { return i * stride + tap * dilate - pad; });
+  std::vector<OutputSegment> found;
+  append_segments(found, 0, 1, outputs, stride, kernel, size, [=](int64_t i, int64_t tap) { return i * stride + tap * dilate - pad; });
   return found;
 }
 
 // And of the way back: which gradients of outputs the gradient of the data, of that size, is made of. With a stride, the positions that are the same
 // modulo the stride meet the same taps.
-inline std::vector<Stretch> backward_axis(int64_t size, int64_t outputs, int64_t kernel, int64_t stride, int64_t pad, int64_t dilate) {
+inline std::vector<OutputSegment> backward_axis(int64_t size, int64_t outputs, int64_t kernel, int64_t stride, int64_t pad, int64_t dilate) {
   if (kernel * stride == 1 && !pad) return {{0, 1, size, 1, {{0, 0}}}};
-  std::vector<Stretch> found;
+  std::vector<OutputSegment> found;
   for (int64_t first = 0; first < std::min(stride, size); ++first)
-    stretches(found, first, stride, (size - first + stride - 1) / stride, 1, kernel, outputs, [=](int64_t i, int64_t tap) {
+    append_segments(found, first, stride, (size - first + stride - 1) / stride, 1, kernel, outputs, [=](int64_t i, int64_t tap) {
       const int64_t at = first + i * stride + pad - tap * dilate;
       return at >= 0 && at % stride == 0 ? at / stride : -1;
     });
@@ -93,48 +95,66 @@ inline std::vector<Stretch> backward_axis(int64_t size, int64_t outputs, int64_t
 
 // The epilogue of outputs and their memory layout: `pitch` numbers apart, of which a layer writes its filters.
 template <typename Out>
-struct Ending {
+struct Epilogue {
   int64_t filters, pitch;
   const Out* residual = nullptr;  // as many numbers for each output as there are filters
-  float ceiling = kAny;
+  float ceiling = kNoRelu;
   bool any() const { return residual || ceiling >= 0; }
 };
 
-// As `tile`, the last of a sum: adds the residual, and rectifies.
-template <typename T, typename Out, int MR, int NV, bool Fetches>
-void last_tile(const float* const* rows, const float* const* weights, int64_t taps, int64_t depth, Out* const* out, const float* bias, bool add,
-               const Out* const* residual, float ceiling, Next next) {
-  tile_to<T, Out, MR, NV, Fetches>(rows, weights, taps, depth, out, bias, add, next, [=](int i, int j, vec v) __attribute__((always_inline)) {
-    if (residual) v += load(residual[i] + j * kLanes);
-    store(out[i] + j * kLanes, rectified(v, ceiling));
-  });
+// As `microkernel`, the last of a sum: adds the residual, and rectifies.
+template <typename T, typename Out, int MR, int NV, bool Prefetches>
+void epilogue_microkernel(const float* const* rows, const float* const* weights, int64_t taps, int64_t depth, Out* const* out, const float* bias,
+                          bool add, const Out* const* residual, float ceiling, Prefetch next) {
+  microkernel_to<T, Out, MR, NV, Prefetches>(rows, weights, taps, depth, out, bias, add, next,
+                                             [=](int i, int j, vec v) __attribute__((always_inline)) {
+                                               if (residual) v += load(residual[i] + j * kLanes);
+                                               store(out[i] + j * kLanes, relu(v, ceiling));
+                                             });
 }
 
 template <typename Out>
-using LastTile = void (*)(const float* const*, const float* const*, int64_t, int64_t, Out* const*, const float*, bool, const Out* const*, float, Next);
-#define REMEX_LAST(MR, NV) last_tile<T, Out, MR, NV, false>
+using EpilogueMicrokernel = void (*)(const float* const*, const float* const*, int64_t, int64_t, Out* const*, const float*, bool, const Out* const*,
+                                     float, Prefetch);
+#define REMEX_EPILOGUE_MICROKERNEL(MR, NV) epilogue_microkernel<T, Out, MR, NV, false>
 template <typename T, typename Out>
-constexpr LastTile<Out> kLastTiles[][kMostRows / 2 + 1] = REMEX_TILES(REMEX_LAST);
-#undef REMEX_LAST
-#define REMEX_LAST(MR, NV) last_tile<T, Out, MR, NV, true>
+constexpr EpilogueMicrokernel<Out> kEpilogueMicrokernels[][kMaxRows / 2 + 1] = REMEX_MICROKERNELS(REMEX_EPILOGUE_MICROKERNEL);
+#undef REMEX_EPILOGUE_MICROKERNEL
+#define REMEX_EPILOGUE_MICROKERNEL(MR, NV) epilogue_microkernel<T, Out, MR, NV, true>
 template <typename T, typename Out>
-constexpr LastTile<Out> kFetchingLastTiles[2][kMostRows / 2 + 1] = REMEX_FETCHING_TILES(REMEX_LAST);
-#undef REMEX_LAST
+constexpr EpilogueMicrokernel<Out> kPrefetchingEpilogueMicrokernels[2][kMaxRows / 2 + 1] = REMEX_PREFETCHING_MICROKERNELS(REMEX_EPILOGUE_MICROKERNEL);
+#undef REMEX_EPILOGUE_MICROKERNEL
 
 // A convolution: each output is a bias and a sum over the taps it reads of source x weights, with an optional residual addition and
 // ReLU. The source is an image of cells, of which each tap reads `depth`; there are weights, and numbers of the bias, for whole vectors of filters.
 template <typename T, typename Out>
-class Gather {
+class IndirectGemm {
  public:
-  Gather(const float* source, Image in, int64_t depth, Out* destination, Image out, const std::vector<Stretch>& vertical,
-         const std::vector<Stretch>& horizontal, int64_t kernel_h, int64_t kernel_w, const float* bias, Ending<Out> ending)
-      : source_(source), destination_(destination), bias_(bias), ending_(ending), in_(in), out_(out), depth_(depth), taps_(kernel_h * kernel_w),
-        panels_(out.c), zeros_(depth, 0.f), most_(sizeof(Out) == 4 ? kPanel / (kWidest * kLanes * 4) : std::max(depth, taps_ * depth)) {
-    for (const Stretch& v : vertical)
-      for (const Stretch& h : horizontal) {
-        Part part{in.n * v.count * h.count, v, h, {}};
+  // The output segments along both axes, and the filter's size.
+  struct Geometry {
+    std::vector<OutputSegment> vertical, horizontal;
+    int64_t kernel_h, kernel_w;
+  };
+  struct Source {
+    const float* cells;
+    Image size;
+    int64_t depth;  // cells that a tap reads
+  };
+  struct Destination {
+    Out* data;
+    Image size;  // c counts whole vectors
+  };
+
+  IndirectGemm(const Source& source, const Destination& destination, const Geometry& geometry, const float* bias, const Epilogue<Out>& epilogue)
+      : source_(source.cells), destination_(destination.data), bias_(bias), epilogue_(epilogue), in_(source.size), out_(destination.size),
+        depth_(source.depth), taps_(geometry.kernel_h * geometry.kernel_w), panels_(out_.c), zeros_(depth_, 0.f),
+        panel_depth_(sizeof(Out) == 4 ? kPanelBytes / (kMaxVectors * kLanes * 4) : std::max(depth_, taps_ * depth_)) {
+    for (const OutputSegment& v : geometry.vertical)
+      for (const OutputSegment& h : geometry.horizontal) {
+        Part part{in_.n * v.count * h.count, v, h, {}};
         for (const auto& down : v.taps)
-          for (const auto& right : h.taps) part.taps.push_back({down.index * kernel_w + right.index, (down.source * in.w + right.source) * in.c});
+          for (const auto& right : h.taps)
+            part.taps.push_back({down.index * geometry.kernel_w + right.index, (down.source * in_.w + right.source) * in_.c});
         rows_ += part.rows;
         parts_.push_back(part);
       }
@@ -160,16 +180,12 @@ class Gather {
         by_rows(shared.data, thread, team);
       } else {
         // Few rows: each thread takes its own panels, and packs them for itself.
-        Aligned own(most_ * kWidest * kLanes);
-        const double begin = double(panels_.count) * thread / team, end = double(panels_.count) * (thread + 1) / team;
-        for (int64_t panel = int64_t(begin); panel < end; ++panel) {
+        Aligned own(panel_depth_ * kMaxVectors * kLanes);
+        by_panels(thread, team, false, [&](int64_t panel, int64_t t, int64_t count, int64_t c, int64_t depth) {
           const int64_t column = panels_.column(panel), width = panels_.width(panel) * kLanes;
-          multiply(panel, panel + 1, row_at(std::max(begin - panel, 0.0)), row_at(std::min(end - panel, 1.0)),
-                   [&](int64_t, int64_t t, int64_t count, int64_t c, int64_t deep) {
-                     for (int64_t i = 0; i < count; ++i) pack(own.data + i * deep * width, t + i, c, deep, column, width);
-                     return own.data;
-                   }, false);
-        }
+          for (int64_t i = 0; i < count; ++i) pack(own.data + i * depth * width, t + i, c, depth, column, width);
+          return own.data;
+        });
       }
     }
   }
@@ -180,13 +196,10 @@ class Gather {
 #pragma omp parallel num_threads(threads)
     {
       const int64_t thread = omp_get_thread_num(), team = omp_get_num_threads();
-      if (rows) {
+      if (rows)
         by_rows(packed, thread, team);
-      } else {
-        const double begin = double(panels_.count) * thread / team, end = double(panels_.count) * (thread + 1) / team;
-        for (int64_t panel = int64_t(begin); panel < end; ++panel)
-          multiply(panel, panel + 1, row_at(std::max(begin - panel, 0.0)), row_at(std::min(end - panel, 1.0)), at(packed), true);
-      }
+      else
+        by_panels(thread, team, true, at(packed));
     }
   }
 
@@ -196,9 +209,58 @@ class Gather {
   };
   struct Part {
     int64_t rows;
-    Stretch vertical, horizontal;
+    OutputSegment vertical, horizontal;
     std::vector<Tap> taps;
     double work() const { return double(rows) * (taps.size() + 0.2); }
+  };
+
+  // A part of the weights: some panels of one width, some taps, and a range of their depth.
+  struct WeightBlock {
+    int64_t panel, last_panel, tap, taps, channel, depth;
+    const float *weights[kMaxPanels], *next[kMaxPanels];  // by the panel; those that are read next, or null
+    int64_t next_cells;                                   // of a column of the next ones
+    bool finishes;                                        // true if sums are complete after this block, and the epilogue follows
+  };
+
+  // The taps of a weight block that the outputs of a part read.
+  struct TapOffsets {
+    int64_t inputs[kMaxTaps], weights[kMaxTaps];  // from an output's first input; from the block's weights
+    int64_t count = 0;
+    bool add = false;  // true if the outputs hold a part of their sums already
+  };
+
+  // The operands of a micro-kernel: the indirection buffer, the weights of each tap, and the rows of results.
+  struct Operands {
+    const float *inputs[kMaxTaps * kMaxRows], *weights[kMaxTaps];
+    Out* results[kMaxRows];
+    const Out* residuals[kMaxRows] = {};
+    Out discarded[kMaxPanels * kMaxVectors * kLanes];  // the results of rows that are not there
+  };
+
+  // Consecutive outputs of a part.
+  struct Cursor {
+    const IndirectGemm& gemm;
+    const OutputSegment &v, &h;
+    int64_t j, i, n;    // column and line of the segment, and the image
+    const float* base;  // the first of the inputs
+    int64_t place;      // the output's number
+
+    Cursor(const IndirectGemm& gemm, const Part& part, int64_t row)
+        : gemm(gemm), v(part.vertical), h(part.horizontal), j(row % h.count), i(row / h.count % v.count), n(row / h.count / v.count) {
+      find();
+    }
+    inline __attribute__((always_inline)) void find() {
+      base = gemm.source_ + ((n * gemm.in_.h + i * v.step) * gemm.in_.w + j * h.step) * gemm.in_.c;
+      place = (n * gemm.out_.h + i * v.apart + v.first) * gemm.out_.w + j * h.apart + h.first;
+    }
+    inline __attribute__((always_inline)) void advance(int64_t columns) {
+      base += columns * h.step * gemm.in_.c;
+      place += columns * h.apart;
+      if ((j += columns) < h.count) return;
+      j = 0;
+      if (++i == v.count) i = 0, ++n;
+      find();
+    }
   };
 
   auto at(const float* packed) const {
@@ -209,16 +271,24 @@ class Gather {
 
   // A thread's range of the rows, block by block through all panels.
   void by_rows(const float* packed, int64_t thread, int64_t team) const {
-    const int64_t together = std::max<int64_t>(1, kPanels / (std::min(most_, taps_ * depth_) * kWidest * kLanes * 4));
+    const int64_t together = std::max<int64_t>(1, kCachedPanelBytes / (std::min(panel_depth_, taps_ * depth_) * kMaxVectors * kLanes * 4));
     const int64_t begin = row_at(double(thread) / team), end = row_at(double(thread + 1) / team);
     // Blocks of about the same size, since a last one of few rows would read all weights as well; a multiple of every tile's height.
-    const int64_t size = std::max<int64_t>(kRowBlock / (depth_ * 4), 48), blocks = std::max<int64_t>(1, (end - begin + size / 2) / size);
+    const int64_t size = std::max<int64_t>(kRowBlockBytes / (depth_ * 4), 48), blocks = std::max<int64_t>(1, (end - begin + size / 2) / size);
     const int64_t block = ((end - begin + blocks - 1) / blocks + 23) / 24 * 24;
     for (int64_t from = begin; from < end; from += block)
       for (int64_t panel = 0, last; panel < panels_.count; panel = last) {
-        last = std::min({panel + together, panel + kMostPanels, panels_.alike(panel)});
+        last = std::min({panel + together, panel + kMaxPanels, panels_.alike(panel)});
         multiply(panel, last, from, std::min(end, from + block), at(packed), true);
       }
+  }
+
+  // A thread's range of the panels, with all rows, or with a part of them where threads share a panel.
+  template <typename Packed>
+  void by_panels(int64_t thread, int64_t team, bool stays, Packed packed) const {
+    const double begin = double(panels_.count) * thread / team, end = double(panels_.count) * (thread + 1) / team;
+    for (int64_t panel = int64_t(begin); panel < end; ++panel)
+      multiply(panel, panel + 1, row_at(std::max(begin - panel, 0.0)), row_at(std::min(end - panel, 1.0)), packed, stays);
   }
 
   // The end row of a share of the work: outputs differ in their number of taps.
@@ -238,154 +308,172 @@ class Gather {
   template <typename Packed>
   void multiply(int64_t panel, int64_t last, int64_t from, int64_t to, Packed packed, bool stays) const {
     const int height = kRows[panels_.width(panel)];
-    stays = stays && (kBefore || (panels_.width(panel) >= kFetching && (to - from + height - 1) / height <= kFewTiles));
-    const int64_t together = std::max<int64_t>(most_ / depth_, 1), cuts = (depth_ + most_ - 1) / most_;
+    stays = stays && (kPrefetchesBefore || (panels_.width(panel) >= kPrefetchingVectors && (to - from + height - 1) / height <= kFewTiles));
+    const int64_t together = std::max<int64_t>(panel_depth_ / depth_, 1), cuts = (depth_ + panel_depth_ - 1) / panel_depth_;
     for (int64_t t = 0; t < taps_; t += together)
       for (int64_t i = 0; i < cuts; ++i) {
         const int64_t c = depth_ / kLanes * i / cuts * kLanes, end = i + 1 < cuts ? depth_ / kLanes * (i + 1) / cuts * kLanes : depth_;
-        const int64_t deep = end - c, count = std::min(together, taps_ - t);
-        const float *weights[kMostPanels], *next[kMostPanels] = {};
-        const int64_t coming = i + 1 < cuts ? 1 : t + together < taps_ ? std::min(together, taps_ - t - together) : std::min(together, taps_);  // taps
+        WeightBlock block{panel, last, t, std::min(together, taps_ - t), c, end - c, {}, {}, 0, false};
+        const bool last_tap = t + together >= taps_, last_cut = i + 1 == cuts;
+        block.next_cells = block.depth * (!last_cut ? 1 : !last_tap ? std::min(together, taps_ - t - together) : std::min(together, taps_));
+        block.finishes = epilogue_.any() && t + block.taps == taps_ && last_cut;
         for (int64_t p = panel; p < last; ++p) {
-          weights[p - panel] = packed(p, t, count, c, deep);
+          block.weights[p - panel] = packed(p, t, block.taps, c, block.depth);
           const int64_t other = p + last - panel;
-          if (stays && i + 1 < cuts)
-            next[p - panel] = packed(p, t, count, end, deep);
-          else if (stays && t + together < taps_)
-            next[p - panel] = packed(p, t + together, count, 0, deep);
+          if (stays && !last_cut)
+            block.next[p - panel] = packed(p, t, block.taps, end, block.depth);
+          else if (stays && !last_tap)
+            block.next[p - panel] = packed(p, t + together, block.taps, 0, block.depth);
           else if (stays && other < panels_.count)
-            next[p - panel] = packed(other, 0, count, 0, deep);
+            block.next[p - panel] = packed(other, 0, block.taps, 0, block.depth);
         }
-        const bool finishes = ending_.any() && t + count == taps_ && i + 1 == cuts;
-        int64_t before = 0;
-        for (const Part& part : parts_) {
-          const int64_t begin = std::max(from - before, int64_t(0)), end = std::min(to - before, part.rows);
-          before += part.rows;
-          if (begin < end) multiply(part, panel, last, begin, end, t, count, c, deep, weights, next, coming * deep, finishes);
-        }
+        multiply(block, from, to);
       }
   }
 
-  void multiply(const Part& part, int64_t panel, int64_t last, int64_t from, int64_t to, int64_t t, int64_t count, int64_t c, int64_t deep,
-                const float* const* weights, const float* const* following, int64_t coming, bool finishes) const {
-    const int nv = panels_.width(panel);
-    const int64_t width = nv * kLanes, column = panels_.column(panel);
-    const Stretch &v = part.vertical, &h = part.horizontal;
-    int64_t offsets[kMostTaps], places[kMostTaps], taps = 0;
-    bool add = c > 0;
-    for (const Tap& tap : part.taps) {
-      if (tap.index < t) add = true;
-      if (tap.index < t || tap.index >= t + count) continue;
-      offsets[taps] = tap.offset + c;
-      places[taps++] = (tap.index - t) * deep * width;
+  // These rows of all parts.
+  void multiply(const WeightBlock& block, int64_t from, int64_t to) const {
+    int64_t before = 0;
+    for (const Part& part : parts_) {
+      const int64_t begin = std::max(from - before, int64_t(0)), end = std::min(to - before, part.rows);
+      before += part.rows;
+      if (begin < end) multiply(block, part, begin, end);
     }
-    if (taps == 0 && (add || t > 0) && !finishes) return;  // only an output that reads nothing gets nothing, once
-    const float *pointers[kMostTaps * kMostRows], *right[kMostTaps];
-    Out nowhere[kMostPanels * kWidest * kLanes];
-    Out* results[kMostRows];
-    const Out* residuals[kMostRows] = {};
-    alignas(64) Out partial[kMostRows * kWidest * kLanes];
-    int64_t j = from % h.count, i = from / h.count % v.count, n = from / h.count / v.count;
-    const float* base;  // of the inputs of output j in line i of image n
-    int64_t place;      // where that output lies
-    auto find = [&] {
-      base = source_ + ((n * in_.h + i * v.step) * in_.w + j * h.step) * in_.c;
-      place = (n * out_.h + i * v.apart + v.first) * out_.w + j * h.apart + h.first;
-    };
-    auto next = [&](int64_t columns) {
-      base += columns * h.step * in_.c;
-      place += columns * h.apart;
-      if ((j += columns) < h.count) return;
-      j = 0;
-      if (++i == v.count) i = 0, ++n;
-      find();
-    };
-    find();
+  }
+
+  void multiply(const WeightBlock& block, const Part& part, int64_t from, int64_t to) const {
+    const int nv = panels_.width(block.panel);
+    TapOffsets taps;
+    select_taps(block, part, taps);
+    if (taps.count == 0 && (taps.add || block.tap > 0) && !block.finishes) return;  // only an output that reads nothing gets nothing, once
     const int64_t tiles = (to - from + kRows[nv] - 1) / kRows[nv];
-    const bool fetches = taps && in_.c % kSameSets;  // rows in the same sets would drive out those that are read
-    const bool runs = nv <= kWidestRun && taps == int64_t(part.taps.size()) && h.in_threes() && ending_.filters == out_.c;
+    const bool three_taps =
+        nv <= kMaxThreeTapVectors && taps.count == int64_t(part.taps.size()) && part.horizontal.in_threes() && epilogue_.filters == out_.c;
+    Operands operands;
+    Cursor cursor(*this, part, from);
     for (int64_t row = from; row < to;) {
-      if (const int64_t beside = std::min(h.count - j, to - row); runs && beside > 1) {
-        const int64_t pieces = (beside + kLongestRun[nv] - 1) / kLongestRun[nv];
+      if (const int64_t beside = std::min(part.horizontal.count - cursor.j, to - row); three_taps && beside > 1) {
+        const int64_t pieces = (beside + kMaxThreeTapOutputs[nv] - 1) / kMaxThreeTapOutputs[nv];
         const int mr = int(std::min((beside + 2 * pieces - 1) / (2 * pieces), beside / 2) * 2);
-        const bool turned = h.taps[2].source < h.taps[0].source;
-        for (int64_t l = 0; l < taps / 3; ++l) pointers[l] = base + offsets[3 * l + (turned ? 2 : 0)];
-        Out* out = destination_ + place * ending_.pitch + column;
-        for (int64_t p = panel; p < last; ++p, out += width) {
-          for (int64_t k = 0; k < taps; ++k) right[k] = weights[p - panel] + places[turned ? k / 3 * 3 + 2 - k % 3 : k];
-          kRuns<T, Out>[nv][mr / 2](pointers, in_.c, right, taps / 3, deep, out, h.apart * ending_.pitch, bias_ ? bias_ + panels_.column(p) : nullptr, add);
-          for (int r = 0; finishes && r < mr; ++r)
-            finish(out + r * h.apart * ending_.pitch, (place + r * h.apart) * ending_.filters + panels_.column(p), width);
-        }
+        multiply_three_taps(block, taps, cursor, operands, mr);
         row += mr;
-        next(mr);
+        cursor.advance(mr);
         continue;
       }
       const int mr = int(std::min<int64_t>(kRows[nv], (to - row + 1) / 2 * 2));
-      const bool neighbours = to - row >= mr && h.count - j >= mr;  // in one line: asking for each where it lies would take longer
-      if (neighbours) {
-        const int64_t apart = h.step * in_.c;
-        for (int64_t k = 0; k < taps; ++k)
-          for (int r = 0; r < mr; ++r) pointers[k * mr + r] = base + offsets[k] + r * apart;
-        for (int r = 0; fetches && r < mr; ++r) fetch(base + offsets[0] + (2 * mr + r) * apart, deep);
-        Out* out = destination_ + place * ending_.pitch + column;
-        for (int r = 0; r < mr; ++r) results[r] = out + r * h.apart * ending_.pitch;
-        for (int r = 0; ending_.residual && r < mr; ++r) residuals[r] = ending_.residual + (place + r * h.apart) * ending_.filters + column;
-        next(mr);
-      }
-      for (int r = 0; !neighbours && r < mr; ++r) {
-        if (row + r >= to) {
-          for (int64_t k = 0; k < taps; ++k) pointers[k * mr + r] = zeros_.data();
-          results[r] = nowhere;
-          residuals[r] = ending_.residual ? ending_.residual + column : nullptr;  // any address: the result is discarded
-          continue;
-        }
-        for (int64_t k = 0; k < taps; ++k) pointers[k * mr + r] = base + offsets[k];
-        if (fetches) fetch(base + offsets[0] + 2 * mr * h.step * in_.c, deep);  // the inputs of the tile after the next
-        results[r] = destination_ + place * ending_.pitch + column;
-        if (ending_.residual) residuals[r] = ending_.residual + place * ending_.filters + column;
-        next(1);
-      }
-      for (int64_t p = panel; p < last; ++p) {
-        for (int64_t k = 0; k < taps; ++k) right[k] = weights[p - panel] + places[k];
-        const float* bias = bias_ ? bias_ + panels_.column(p) : nullptr;
-        if (kBefore && following[p - panel]) fetch_share(following[p - panel], (row - from) / kRows[nv], tiles, coming * width);
-        if (const int64_t rest = ending_.filters - panels_.column(p); rest < width) {
-          part_of_panel(pointers, right, taps, deep, results, partial, bias, add, finishes, residuals, nv, mr, rest);
-        } else if (!kBefore && following[p - panel]) {
-          const Next next = share_of(following[p - panel], (row - from) / kRows[nv], tiles, nv, taps * deep);
-          if (finishes)
-            kFetchingLastTiles<T, Out>[nv - kFetching][mr / 2](pointers, right, taps, deep, results, bias, add, ending_.residual ? residuals : nullptr,
-                                                               ending_.ceiling, next);
-          else
-            kFetchingTiles<T, Out>[nv - kFetching][mr / 2](pointers, right, taps, deep, results, bias, add, next);
-        } else if (finishes) {
-          kLastTiles<T, Out>[nv][mr / 2](pointers, right, taps, deep, results, bias, add, ending_.residual ? residuals : nullptr, ending_.ceiling, {});
-        } else {
-          kTiles<T, Out>[nv][mr / 2](pointers, right, taps, deep, results, bias, add);
-        }
-        for (int r = 0; r < mr; ++r) results[r] += width, residuals[r] += ending_.residual ? width : 0;
-      }
+      fill_indirection(block, taps, cursor, operands, mr, to - row);
+      multiply_tile(block, taps, operands, mr, (row - from) / kRows[nv], tiles);
       row += kRows[nv];
     }
   }
 
+  inline __attribute__((always_inline)) void select_taps(const WeightBlock& block, const Part& part, TapOffsets& taps) const {
+    const int64_t width = panels_.width(block.panel) * kLanes;
+    taps.add = block.channel > 0;
+    for (const Tap& tap : part.taps) {
+      if (tap.index < block.tap) taps.add = true;
+      if (tap.index < block.tap || tap.index >= block.tap + block.taps) continue;
+      taps.inputs[taps.count] = tap.offset + block.channel;
+      taps.weights[taps.count++] = (tap.index - block.tap) * block.depth * width;
+    }
+  }
+
+  // `mr` outputs side by side that read three adjacent inputs each.
+  inline __attribute__((always_inline)) void multiply_three_taps(const WeightBlock& block, const TapOffsets& taps, const Cursor& at,
+                                                                 Operands& operands, int mr) const {
+    const int nv = panels_.width(block.panel);
+    const int64_t width = nv * kLanes, pitch = at.h.apart * epilogue_.pitch;
+    const bool backwards = at.h.taps[2].source < at.h.taps[0].source;
+    for (int64_t l = 0; l < taps.count / 3; ++l) operands.inputs[l] = at.base + taps.inputs[3 * l + (backwards ? 2 : 0)];
+    Out* out = destination_ + at.place * epilogue_.pitch + panels_.column(block.panel);
+    for (int64_t p = block.panel; p < block.last_panel; ++p, out += width) {
+      for (int64_t k = 0; k < taps.count; ++k)
+        operands.weights[k] = block.weights[p - block.panel] + taps.weights[backwards ? k / 3 * 3 + 2 - k % 3 : k];
+      kThreeTapMicrokernels<T, Out>[nv][mr / 2](operands.inputs, in_.c, operands.weights, taps.count / 3, block.depth, out, pitch,
+                                                bias_ ? bias_ + panels_.column(p) : nullptr, taps.add);
+      for (int r = 0; block.finishes && r < mr; ++r)
+        finish(out + r * pitch, (at.place + r * at.h.apart) * epilogue_.filters + panels_.column(p), width);
+    }
+  }
+
+  // Points the operands to the inputs and results of `mr` outputs, of which `there` exist, and advances behind them.
+  inline __attribute__((always_inline)) void fill_indirection(const WeightBlock& block, const TapOffsets& taps, Cursor& at, Operands& operands,
+                                                              int mr, int64_t there) const {
+    const int64_t column = panels_.column(block.panel), step = at.h.step * in_.c;
+    const bool fetches = taps.count && in_.c % kAliasingCells;  // rows in the same sets would drive out those that are read
+    if (there >= mr && at.h.count - at.j >= mr) {               // in one line: asking for each where it lies would take longer
+      for (int64_t k = 0; k < taps.count; ++k)
+        for (int r = 0; r < mr; ++r) operands.inputs[k * mr + r] = at.base + taps.inputs[k] + r * step;
+      for (int r = 0; fetches && r < mr; ++r) fetch(at.base + taps.inputs[0] + (2 * mr + r) * step, block.depth);
+      Out* out = destination_ + at.place * epilogue_.pitch + column;
+      for (int r = 0; r < mr; ++r) operands.results[r] = out + r * at.h.apart * epilogue_.pitch;
+      for (int r = 0; epilogue_.residual && r < mr; ++r)
+        operands.residuals[r] = epilogue_.residual + (at.place + r * at.h.apart) * epilogue_.filters + column;
+      at.advance(mr);
+      return;
+    }
+    for (int r = 0; r < mr; ++r) {
+      if (r >= there) {
+        for (int64_t k = 0; k < taps.count; ++k) operands.inputs[k * mr + r] = zeros_.data();
+        operands.results[r] = operands.discarded;
+        operands.residuals[r] = epilogue_.residual ? epilogue_.residual + column : nullptr;  // any address: the result is discarded
+        continue;
+      }
+      for (int64_t k = 0; k < taps.count; ++k) operands.inputs[k * mr + r] = at.base + taps.inputs[k];
+      if (fetches) fetch(at.base + taps.inputs[0] + 2 * mr * step, block.depth);  // the inputs of the tile after the next
+      operands.results[r] = destination_ + at.place * epilogue_.pitch + column;
+      if (epilogue_.residual) operands.residuals[r] = epilogue_.residual + at.place * epilogue_.filters + column;
+      at.advance(1);
+    }
+  }
+
+  // One tile of rows through all panels of a block: it is that number of `tiles`.
+  inline __attribute__((always_inline)) void multiply_tile(const WeightBlock& block, const TapOffsets& taps, Operands& o, int mr, int64_t number,
+                                                           int64_t tiles) const {
+    const int nv = panels_.width(block.panel);
+    const int64_t width = nv * kLanes;
+    const Out* const* residuals = epilogue_.residual ? o.residuals : nullptr;
+    for (int64_t p = block.panel; p < block.last_panel; ++p) {
+      for (int64_t k = 0; k < taps.count; ++k) o.weights[k] = block.weights[p - block.panel] + taps.weights[k];
+      const float *bias = bias_ ? bias_ + panels_.column(p) : nullptr, *next = block.next[p - block.panel];
+      if (kPrefetchesBefore && next) fetch_share(next, number, tiles, block.next_cells * width);
+      if (const int64_t rest = epilogue_.filters - panels_.column(p); rest < width) {
+        multiply_partial_panel(block, taps, o, bias, nv, mr, rest);
+      } else if (!kPrefetchesBefore && next) {
+        const Prefetch fetched = share_of(next, number, tiles, nv, taps.count * block.depth);
+        if (block.finishes)
+          kPrefetchingEpilogueMicrokernels<T, Out>[nv - kPrefetchingVectors][mr / 2](o.inputs, o.weights, taps.count, block.depth, o.results, bias,
+                                                                                     taps.add, residuals, epilogue_.ceiling, fetched);
+        else
+          kPrefetchingMicrokernels<T, Out>[nv - kPrefetchingVectors][mr / 2](o.inputs, o.weights, taps.count, block.depth, o.results, bias, taps.add,
+                                                                             fetched);
+      } else if (block.finishes) {
+        kEpilogueMicrokernels<T, Out>[nv][mr / 2](o.inputs, o.weights, taps.count, block.depth, o.results, bias, taps.add, residuals,
+                                                  epilogue_.ceiling, {});
+      } else {
+        kMicrokernels<T, Out>[nv][mr / 2](o.inputs, o.weights, taps.count, block.depth, o.results, bias, taps.add);
+      }
+      for (int r = 0; r < mr; ++r) o.results[r] += width, o.residuals[r] += epilogue_.residual ? width : 0;
+    }
+  }
+
   // Where there are fewer filters than a panel has columns: `rest`.
-  void part_of_panel(const float* const* rows, const float* const* weights, int64_t taps, int64_t depth, Out* const* results, Out* partial,
-                     const float* bias, bool add, bool finishes, const Out* const* residuals, int nv, int mr, int64_t rest) const {
-    Out* to[kMostRows];
+  void multiply_partial_panel(const WeightBlock& block, const TapOffsets& taps, const Operands& o, const float* bias, int nv, int mr,
+                              int64_t rest) const {
+    alignas(64) Out partial[kMaxRows * kMaxVectors * kLanes];
+    Out* to[kMaxRows];
     for (int r = 0; r < mr; ++r) to[r] = partial + r * nv * kLanes;
     if constexpr (std::is_same<Out, float>::value) {
       auto each = [&](auto run) {
         for (int r = 0; r < mr; ++r)
           for (int64_t l = 0; l < rest; l += kLanes) run(r, l, std::min<int64_t>(rest - l, kLanes));
       };
-      if (add) each([&](int r, int64_t l, int64_t count) { store(to[r] + l, load(results[r] + l, count)); });
-      kTiles<T, Out>[nv][mr / 2](rows, weights, taps, depth, to, bias, add);
+      if (taps.add) each([&](int r, int64_t l, int64_t count) { store(to[r] + l, load(o.results[r] + l, count)); });
+      kMicrokernels<T, Out>[nv][mr / 2](o.inputs, o.weights, taps.count, block.depth, to, bias, taps.add);
       each([&](int r, int64_t l, int64_t count) {
         vec v = load(to[r] + l);
-        if (finishes && residuals[r]) v += load(residuals[r] + l, count);
-        store(results[r] + l, finishes ? rectified(v, ending_.ceiling) : v, count);
+        if (block.finishes && o.residuals[r]) v += load(o.residuals[r] + l, count);
+        store(o.results[r] + l, block.finishes ? relu(v, epilogue_.ceiling) : v, count);
       });
     }
   }
@@ -393,20 +481,20 @@ class Gather {
   void finish(Out* out, int64_t residual, int64_t width) const {
     for (int64_t j = 0; j < width; j += kLanes) {
       vec v = load(out + j);
-      if (ending_.residual) v += load(ending_.residual + residual + j);
-      store(out + j, rectified(v, ending_.ceiling));
+      if (epilogue_.residual) v += load(epilogue_.residual + residual + j);
+      store(out + j, relu(v, epilogue_.ceiling));
     }
   }
 
   const float* source_;
   Out* destination_;
   const float* bias_;
-  const Ending<Out> ending_;
-  const Image in_, out_;  // of `out_`, c counts whole vectors
+  const Epilogue<Out> epilogue_;
+  const Image in_, out_;
   const int64_t depth_, taps_;
   const Panels panels_;
   const std::vector<float> zeros_;
-  const int64_t most_;  // depth of a panel; sums in half precision are not interrupted
+  const int64_t panel_depth_;  // at most; sums in half precision are not interrupted
   std::vector<Part> parts_;
   int64_t rows_ = 0;
 };

@@ -7,50 +7,21 @@
 #include <cstring>
 
 #include "conv/indirect_gemm.h"
+#include "runtime/parameters.h"
 
 namespace {
 
-struct Sizes {
-  int64_t n, h, w, c, k, r, s, p, q, stride_h, stride_w, pad_h, pad_w, dilate_h, dilate_w, total, first, lines, planes;
-};
-
-constexpr int64_t kWhole = 16;  // the packed number of filters is a multiple of it on every processor
+constexpr int64_t kFilterMultiple = 16;  // the packed number of filters is a multiple of it on every processor
 
 // A line of an image: `width` pixels, whose channels lie `apart` from each other, become neighbours.
 template <int C>
-void join(const float* from, int64_t apart, int64_t width, float* to) {
+void interleave(const float* from, int64_t apart, int64_t width, float* to) {
   for (int64_t i = 0; i < width; ++i)
     for (int c = 0; c < C; ++c) to[i * C + c] = from[c * apart + i];
 }
 
-}  // namespace
-
-extern "C" {
-
-// Weights (K, taps, depth) as Gather reads them; filters that are not there are zeros.
-void pack_float32(const float* weight, float* packed, int64_t filters, int64_t taps, int64_t depth, int threads) {
-  const Panels panels((filters + kWhole - 1) / kWhole * kWhole);
-#pragma omp parallel for num_threads(threads) schedule(static)
-  for (int64_t i = 0; i < panels.count * taps; ++i) {
-    const int64_t panel = i / taps, tap = i % taps, column = panels.column(panel), width = panels.width(panel) * kLanes;
-    float* to = packed + (column * taps + tap * width) * depth;
-    for (int64_t d = 0; d < depth; ++d)
-      for (int64_t j = 0; j < width; ++j) to[d * width + j] = column + j < filters ? weight[((column + j) * taps + tap) * depth + d] : 0;
-  }
-}
-
-// y are K of the `total` channels of an array, from `first` on. With `lines` there is a frame for the padded images, which come as `planes` or not.
-void forward_float32(const float* x, const float* packed, const float* bias, const float* residual, float* y, float* frame, const Sizes* sizes,
-                     float ceiling, int threads) {
-  const Sizes z = sizes->lines ? *sizes : in_one_line(*sizes);  // frames are made line by line, of planes image by image
-  const Image out{z.n, z.p, z.q, (z.k + kWhole - 1) / kWhole * kWhole};
-  const Ending<float> ending{z.k, z.total, residual, ceiling};
-  if (!z.lines) {
-    Gather<float, float>(x, {z.n, z.h, z.w, z.c}, z.c, y + z.first, out, forward_axis(z.p, z.stride_h, z.r, z.h, z.pad_h, z.dilate_h),
-                         forward_axis(z.q, z.stride_w, z.s, z.w, z.pad_w, z.dilate_w), z.r, z.s, bias, ending)
-        .run(packed, threads);
-    return;
-  }
+// The images in a frame of zeros, one line after another.
+void make_frame(const float* x, float* frame, const PrepackedConvParams& z, int threads) {
   const int64_t height = z.h + 2 * z.pad_h, width = z.w + 2 * z.pad_w;
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (int64_t i = 0; i < z.n * height; ++i) {
@@ -64,7 +35,7 @@ void forward_float32(const float* x, const float* packed, const float* bias, con
     if (z.planes) {
       const float* from = x + (i / height * z.c * z.h + row) * z.w;
       if (z.c == 3)
-        join<3>(from, z.h * z.w, z.w, to + z.pad_w * z.c);
+        interleave<3>(from, z.h * z.w, z.w, to + z.pad_w * z.c);
       else
         for (int64_t c = 0; c < z.c; ++c)
           for (int64_t j = 0; j < z.w; ++j) to[(z.pad_w + j) * z.c + c] = from[c * z.h * z.w + j];
@@ -73,8 +44,43 @@ void forward_float32(const float* x, const float* packed, const float* bias, con
     }
     std::fill_n(to + (z.pad_w + z.w) * z.c, z.pad_w * z.c, 0.f);
   }
-  Gather<float, float>(frame, {z.n, height, width, z.c}, z.s * z.c, y + z.first, out, forward_axis(z.p, z.stride_h, z.r, height, 0, z.dilate_h),
-                       {{0, 1, z.q, z.stride_w, {{0, 0}}}}, z.r, 1, bias, ending)
-      .run(packed, threads);
 }
+
+}  // namespace
+
+extern "C" {
+
+// Weights (K, taps, depth) as IndirectGemm reads them; filters that are not there are zeros.
+void pack_float32(const float* weight, float* packed, int64_t filters, int64_t taps, int64_t depth, int threads) {
+  const Panels panels((filters + kFilterMultiple - 1) / kFilterMultiple * kFilterMultiple);
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (int64_t i = 0; i < panels.count * taps; ++i) {
+    const int64_t panel = i / taps, tap = i % taps, column = panels.column(panel), width = panels.width(panel) * kLanes;
+    float* to = packed + (column * taps + tap * width) * depth;
+    for (int64_t d = 0; d < depth; ++d)
+      for (int64_t j = 0; j < width; ++j) to[d * width + j] = column + j < filters ? weight[((column + j) * taps + tap) * depth + d] : 0;
+  }
 }
+
+// y are K of the `total` channels of an array, from `first` on. With `lines` there is a frame for the padded images, which come as `planes` or not.
+void forward_float32(const float* x, const float* packed, const float* bias, const float* residual, float* y, float* frame,
+                     const PrepackedConvParams* params, float ceiling, int threads) {
+  using Gemm = IndirectGemm<float, float>;
+  const PrepackedConvParams z = params->lines ? *params : in_one_line(*params);  // frames are made line by line, of planes image by image
+  const Gemm::Destination out{y + z.first, {z.n, z.p, z.q, (z.k + kFilterMultiple - 1) / kFilterMultiple * kFilterMultiple}};
+  const Epilogue<float> epilogue{z.k, z.total, residual, ceiling};
+  if (z.lines) {
+    make_frame(x, frame, z, threads);
+    const Image framed{z.n, z.h + 2 * z.pad_h, z.w + 2 * z.pad_w, z.c};
+    const OutputSegment whole_rows{0, 1, z.q, z.stride_w, {{0, 0}}};
+    Gemm({frame, framed, z.s * z.c}, out, {forward_axis(z.p, z.stride_h, z.r, framed.h, 0, z.dilate_h), {whole_rows}, z.r, 1}, bias, epilogue)
+        .run(packed, threads);
+  } else {
+    Gemm({x, {z.n, z.h, z.w, z.c}, z.c}, out,
+         {forward_axis(z.p, z.stride_h, z.r, z.h, z.pad_h, z.dilate_h), forward_axis(z.q, z.stride_w, z.s, z.w, z.pad_w, z.dilate_w), z.r, z.s}, bias,
+         epilogue)
+        .run(packed, threads);
+  }
+}
+
+}  // extern "C"

@@ -10,6 +10,7 @@ import torch
 from ...threads import reduced, usual
 from ..gemm import amx
 from ..runtime.contract import Kernel, Plan
+from ..runtime.parameters import DepthwiseParams, PrepackedConvParams
 from ..runtime.strided_output import ANY, Bound, StridedOutputLayer, new_images
 from ..runtime.tuning import Autotuner
 from . import winograd
@@ -39,8 +40,7 @@ def _forward(order: str, planes: int) -> Kernel:
                   where={**_COLUMNS, "height": "h + 2 * pad_h", "width": "w + 2 * pad_w", "p": _HEIGHT, "q": _WIDTH, "planes": str(planes)},
                   preconditions=("min(n, c, h, w, k, r, s, p, q) >= 1", "r * s <= 128", "min(stride_h, stride_w, dilate_h, dilate_w) >= 1",
                            "min(pad_h, pad_w) >= 0", "first >= 0", "first + k <= total", "dilate_w == 1 or not lines", "lines or not planes"),
-                  work="k * c * r * s * n * p * q", multiplies="k * c * r * s * n * p * q", packed=True,
-                  sizes=("n", "h", "w", "c", "k", "r", "s", "p", "q", *_STEPS, "total", "first", "lines", "planes"))
+                  work="k * c * r * s * n * p * q", multiplies="k * c * r * s * n * p * q", parameters=PrepackedConvParams)
 
 
 forward, forward_planes = _forward(" last", 0), _forward("", 1)
@@ -51,7 +51,7 @@ depthwise = Kernel("conv/depthwise", "forward_float32",
                    integers=("r", "s", *_STEPS, "first"), numbers="f", where={"p": _HEIGHT, "q": _WIDTH},
                    preconditions=("c >= 16", "min(n, h, w, r, s, p, q) >= 1", "r * s <= 128", "min(stride_h, stride_w, dilate_h, dilate_w) >= 1",
                             "min(pad_h, pad_w) >= 0", "first >= 0", "first + c <= total"),
-                   multiplies="n * c * p * q * r * s", packed=True, sizes=("n", "h", "w", "c", "r", "s", "p", "q", *_STEPS, "total", "first"))
+                   multiplies="n * c * p * q * r * s", parameters=DepthwiseParams)
 
 
 class PrepackedConv(StridedOutputLayer):

@@ -9,6 +9,7 @@ from typing import NamedTuple, Optional
 import torch
 
 from ..runtime.contract import Kernel, Plan
+from ..runtime.parameters import WinogradGradientParams, WinogradParams
 from ..runtime.strided_output import ANY
 
 
@@ -52,7 +53,7 @@ def _forward(form: Form) -> Kernel:
                    "residual": "T (n, k, p, q) last optional", "into": "T (n, total, p, q) last"}, integers=("pad_h", "pad_w", "first"), numbers="f",
                   where={"p": f"h + 2 * pad_h - {height - 1}", "q": f"w + 2 * pad_w - {width - 1}"},
                   preconditions=(*_PRECONDITIONS, "first >= 0", "first + k <= total"),
-                  sizes=("n", "h", "w", "c", "k", "p", "q", "pad_h", "pad_w", "total", "first"), packed=True,
+                  parameters=WinogradParams,
                   multiplies=f"n * c * k * p * q * {height * width}")  # the direct kernel's count, so that both flush the same denormal numbers
 
 
@@ -66,7 +67,7 @@ def _backward_weight(form: Form) -> Kernel:
                          "block": f"min(squares, max({_LEAST}, {_ROOM} // (4 * {form.points} * (k + c))))",
                          "left_plane": "block * (k + 16) + 16", "right_plane": "block * c + 16"},
                   preconditions=(*_PRECONDITIONS, f"p == h + 2 * pad_h - {height - 1}", f"q == w + 2 * pad_w - {width - 1}"),
-                  sizes=("n", "h", "w", "c", "k", "p", "q", "pad_h", "pad_w", "block"), packed=True,
+                  parameters=WinogradGradientParams,
                   multiplies=f"n * c * k * p * q * {height * width}")
 
 

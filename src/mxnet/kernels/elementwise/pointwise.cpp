@@ -8,6 +8,8 @@
 // Results are those of operators one after another, each rounded.
 #pragma GCC optimize("fp-contract=off")
 
+#include "runtime/vector_math.h"  // behind the pragma: functions with other options would not be inlined
+
 namespace {
 
 constexpr int kBlock = 64;  // numbers that are worked on together
@@ -111,30 +113,14 @@ inline float cube_root(float x) {
   return size > 0 && size <= std::numeric_limits<float>::max() ? std::copysign(float(root), x) : x;
 }
 
-// The natural logarithm of positive normal numbers: the exponent, and 2 atanh((m - 1) / (m + 1)) of a mantissa between the roots of 1/2 and 2.
-inline double logarithm(double x) {
-  int64_t bits;
-  std::memcpy(&bits, &x, 8);
-  const int64_t above = bits - 0x3fe6a09e667f3bcd;  // the root of 1/2
-  const int64_t mantissa = bits - (above & ~int64_t(0xfffffffffffff)), shifted = (above >> 52) + 0x4338000000000000;
-  double m, exponent;  // a small whole number behind 1.5 * 2^52 is that much more
-  std::memcpy(&m, &mantissa, 8);
-  std::memcpy(&exponent, &shifted, 8);
-  const double s = (m - 1) / (m + 1), q = s * s;
-  double sum = 1 / 17.0;
-#pragma GCC unroll 8
-  for (int i = 15; i >= 1; i -= 2) sum = sum * q + 1.0 / i;
-  return (exponent - 0x1.8p52) * 0.6931471805599453 + 2 * s * sum;
-}
-
 inline float arcsinh(float x) {
-  const double size = std::fabs(x), square = size * size, root = size < 1e-3 ? size - size * square / 6 : logarithm(size + std::sqrt(square + 1));
+  const double size = std::fabs(x), square = size * size, root = size < 1e-3 ? size - size * square / 6 : log_normal(size + std::sqrt(square + 1));
   return size <= std::numeric_limits<float>::max() ? std::copysign(float(root), x) : x;
 }
 
 inline float arccosh(float x) {
   const double above = std::max(x, 1.f);
-  const float root = float(logarithm(above + std::sqrt((above - 1) * (above + 1))));
+  const float root = float(log_normal(above + std::sqrt((above - 1) * (above + 1))));
   return x >= 1 ? x <= std::numeric_limits<float>::max() ? root : x : std::numeric_limits<float>::quiet_NaN();
 }
 

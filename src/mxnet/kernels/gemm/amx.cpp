@@ -18,6 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "runtime/parameters.h"
 #include "runtime/vectors.h"
 
 namespace {
@@ -27,25 +28,23 @@ typedef uint16_t half;  // the bits of a bfloat16
 template <typename T>
 constexpr int kParts = sizeof(T) == sizeof(float) ? 3 : 1;
 
-struct Sizes {
-  int64_t n, h, w, c, k, r, s, p, q, stride_h, stride_w, pad_h, pad_w, dilate_h, dilate_w, total, first;
-};
-
 constexpr int64_t kSide = 32;               // rows, columns and depth of a product in registers: two tiles each
 constexpr int64_t kTile = 512;              // numbers of a tile: 16 lines of 32
 constexpr int64_t kStep = 6 * kTile;        // of 32 lines of 32 numbers: three parts, two tiles each
 constexpr int64_t kBlock = kSide * kSide;   // results
 constexpr int64_t kCut = 4;                 // steps along the depth whose inputs the L1 cache holds
-constexpr int64_t kRoom = 768 << 10;        // bytes of results that the L2 cache holds until their sums are complete
+constexpr int64_t kResultBytes = 768 << 10;  // bytes of results that the L2 cache holds until their sums are complete
 constexpr int64_t kLong = 16;               // steps along the outputs whose products are added to the gradient of the weights together
 constexpr int64_t kFewWeights = 1 << 18;    // whose gradients each thread sums up for itself
 constexpr int64_t kGradients = 1 << 20;     // bytes of transposed output gradients that stay in the L2 cache
-constexpr int64_t kTogether = 8;            // blocks of rows that go through the weights together, at least, if there are so many; and at most
+constexpr int64_t kFewestBlocks = 8;        // blocks of rows that go through the weights together, at least, if there are so many; and at most
 constexpr int64_t kMostBlocks = 16;
 constexpr int64_t kFewFetch = 8;            // blocks that fetch the weights of the next panel: more of them hide that they come late
 constexpr int64_t kFewBlocks = 4;           // for each thread: fewer rows are not shared, but the columns
 
-struct alignas(64) Shape {
+constexpr int kRequestPermission = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM and XFEATURE_XTILEDATA of Linux
+
+struct alignas(64) TileConfig {
   uint8_t palette = 1, start = 0, reserved[14] = {};
   uint16_t bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
   uint8_t lines[16] = {16, 16, 16, 16, 16, 16, 16, 16};
@@ -54,9 +53,9 @@ struct alignas(64) Shape {
 // The tiles of this thread, as long as it is in a block.
 struct Tiles {
   Tiles() {
-    const Shape shape;
-    __asm__ volatile("" : : "r"(&shape) : "memory");  // the intrinsic declares the first eight bytes only
-    _tile_loadconfig(&shape);
+    const TileConfig config;
+    __asm__ volatile("" : : "r"(&config) : "memory");  // the intrinsic declares the first eight bytes only
+    _tile_loadconfig(&config);
   }
   ~Tiles() { _tile_release(); }
 };
@@ -87,7 +86,7 @@ constexpr uint32_t those(int64_t first, int64_t count) { return count - first >=
 // The inputs of the outputs.
 class Inputs {
  public:
-  Inputs(const float* x, const Sizes& z) : x_(x), z_(z), across_(pieces(z.c)) {}
+  Inputs(const float* x, const StridedConvParams& z) : x_(x), z_(z), across_(pieces(z.c)) {}
 
   // Splits the inputs of `rows` outputs from `row` on, in the steps from `begin` to `end`, into tiles of 16 outputs each; missing outputs read zeros.
   void tiles(int64_t row, int64_t rows, int64_t begin, int64_t end, half* to) const {
@@ -116,7 +115,7 @@ class Inputs {
 
  private:
   const float* x_;
-  const Sizes& z_;
+  const StridedConvParams& z_;
   int64_t across_;  // steps of a tap
 };
 
@@ -183,7 +182,13 @@ template <int kParts>
 constexpr Multiply kMultiply[2][2] = {{multiply<kParts, false, false>, multiply<kParts, false, true>},
                                       {multiply<kParts, true, false>, multiply<kParts, true, true>}};
 
-struct Ending {
+struct Range {
+  int64_t begin, end;
+  int64_t size() const { return end - begin; }
+  Range part(int64_t number, int64_t parts) const { return {begin + size() * number / parts, begin + size() * (number + 1) / parts}; }
+};
+
+struct Epilogue {
   const float *bias, *residual;
   float* y;
   float ceiling;
@@ -191,31 +196,32 @@ struct Ending {
 };
 
 // The epilogue of the sums: `rows` outputs from `row` on, the filters from `column` on.
-void finish(const float* sums, int64_t row, int64_t rows, int64_t column, const Sizes& z, const Ending& ending) {
+void finish(const float* sums, int64_t row, int64_t rows, int64_t column, const StridedConvParams& z, const Epilogue& epilogue) {
   const int64_t filters = std::min(kSide, z.k - column);
   __mmask16 odd = 0;
   for (int64_t r = 0; r < rows; ++r)
     for (int64_t f = 0; f < filters; f += kLanes) {
       const __mmask16 there = __mmask16(those(f, filters));
       vec v = load(sums + r * kSide + f);
-      if (ending.bias) v += (vec)_mm512_maskz_loadu_ps(there, ending.bias + column + f);
-      if (ending.residual) v += (vec)_mm512_maskz_loadu_ps(there, ending.residual + (row + r) * z.k + column + f);
+      if (epilogue.bias) v += (vec)_mm512_maskz_loadu_ps(there, epilogue.bias + column + f);
+      if (epilogue.residual) v += (vec)_mm512_maskz_loadu_ps(there, epilogue.residual + (row + r) * z.k + column + f);
       odd |= _mm512_mask_cmp_ps_mask(there, (__m512)v, (__m512)v, _CMP_UNORD_Q);
-      _mm512_mask_storeu_ps(ending.y + (row + r) * z.total + z.first + column + f, there, (__m512)rectified(v, ending.ceiling));
+      _mm512_mask_storeu_ps(epilogue.y + (row + r) * z.total + z.first + column + f, there, (__m512)relu(v, epilogue.ceiling));
     }
-  if (odd && ending.odd) __atomic_store_n(ending.odd, 1, __ATOMIC_RELAXED);
+  if (odd && epilogue.odd) __atomic_store_n(epilogue.odd, 1, __ATOMIC_RELAXED);
 }
 
 // Some rows, in blocks of 32, through some columns, in panels of 32: as many blocks together as leave their sums room.
-void share(const Inputs& inputs, const half* packed, int64_t begin, int64_t end, int64_t first, int64_t last, const Sizes& z, const Ending& ending) {
-  const int64_t rows = z.n * z.p * z.q, steps = z.r * z.s * pieces(z.c), panels = last - first;
-  const int64_t together = std::clamp<int64_t>(kRoom / (panels * kBlock * 4), 1, std::min(kMostBlocks, end - begin));
-  const bool whole = steps <= kCut;  // sums are complete at once
+void multiply_blocks(const Inputs& inputs, const half* packed, Range blocks_of_rows, Range panels, const StridedConvParams& z,
+                     const Epilogue& epilogue) {
+  const int64_t rows = z.n * z.p * z.q, steps = z.r * z.s * pieces(z.c), first = panels.begin, last = panels.end;
+  const int64_t together = std::clamp<int64_t>(kResultBytes / (panels.size() * kBlock * 4), 1, std::min(kMostBlocks, blocks_of_rows.size()));
+  const bool complete = steps <= kCut;  // sums are complete at once
   const Tiles tiles;
-  Aligned left(together * kCut * kStep / 2), sums(whole ? kBlock : panels * together * kBlock);
+  Aligned left(together * kCut * kStep / 2), sums(complete ? kBlock : panels.size() * together * kBlock);
   half* a = reinterpret_cast<half*>(left.data);
-  for (int64_t from = begin; from < end; from += together) {
-    const int64_t blocks = std::min(together, end - from);
+  for (int64_t from = blocks_of_rows.begin; from < blocks_of_rows.end; from += together) {
+    const int64_t blocks = std::min(together, blocks_of_rows.end - from);
     const bool fetches = blocks <= kFewFetch;
     for (int64_t step = 0; step < steps; step += kCut) {
       const int64_t deep = std::min(kCut, steps - step);
@@ -223,26 +229,24 @@ void share(const Inputs& inputs, const half* packed, int64_t begin, int64_t end,
         inputs.tiles((from + b) * kSide, std::min(kSide, rows - (from + b) * kSide), step, step + deep, a + b * kCut * kStep);
       for (int64_t panel = first; panel < last; ++panel)
         for (int64_t b = 0; b < blocks; ++b) {
-          float* to = sums.data + (whole ? 0 : ((panel - first) * together + b) * kBlock);
+          float* to = sums.data + (complete ? 0 : ((panel - first) * together + b) * kBlock);
           const int64_t row = (from + b) * kSide, high = std::min(kSide, rows - row);
           const half* next = panel + 1 < last ? packed + ((panel + 1) * steps + step) * kStep : packed + (first * steps + step + deep) * kStep;
           const int64_t lines = fetches && (panel + 1 < last || step + deep < steps) ? kStep / kSide / blocks : 0;
           kMultiply<3>[high > 16][z.k - panel * kSide > 16](a + b * kCut * kStep, packed + (panel * steps + step) * kStep, deep, to, kSide, step > 0,
                                                             next + b * deep * lines * kSide, lines);
-          if (step + deep == steps) finish(to, row, high, panel * kSide, z, ending);
+          if (step + deep == steps) finish(to, row, high, panel * kSide, z, epilogue);
         }
     }
   }
 }
 
 // A thread's rows and columns: so many columns at a time that several blocks of rows read the weights together, once for all of them.
-void part_of(const Inputs& inputs, const half* packed, int64_t begin, int64_t end, int64_t first, int64_t last, const Sizes& z,
-             const Ending& ending) {
-  if (begin >= end || first >= last) return;
-  const int64_t most = std::max<int64_t>(kRoom / (std::min(kTogether, end - begin) * kBlock * 4), 1);
-  const int64_t groups = (last - first + most - 1) / most;
-  for (int64_t g = 0; g < groups; ++g)
-    share(inputs, packed, begin, end, first + (last - first) * g / groups, first + (last - first) * (g + 1) / groups, z, ending);
+void multiply_share(const Inputs& inputs, const half* packed, Range blocks, Range panels, const StridedConvParams& z, const Epilogue& epilogue) {
+  if (blocks.size() <= 0 || panels.size() <= 0) return;
+  const int64_t most = std::max<int64_t>(kResultBytes / (std::min(kFewestBlocks, blocks.size()) * kBlock * 4), 1);
+  const int64_t groups = (panels.size() + most - 1) / most;
+  for (int64_t g = 0; g < groups; ++g) multiply_blocks(inputs, packed, blocks, panels.part(g, groups), z, epilogue);
 }
 
 // The tiles of one step and panel, of the filters and inputs that are there. Filters lie `apart` numbers from each other.
@@ -255,7 +259,7 @@ void pack(const float* weight, int64_t apart, int64_t filters, uint32_t there, h
       for (int p = 0; p < 3; ++p) lines[p][f] = (vec)_mm512_castsi512_ps(parts[p]);
     }
     for (int p = 0; p < 3; ++p) {  // pairs along the depth of 16 filters
-      turn(lines[p]);
+      transpose_square(lines[p]);
       for (int i = 0; i < kLanes; ++i) store(reinterpret_cast<float*>(to + (p * 2 + side) * kTile + i * kSide), lines[p][i]);
     }
   }
@@ -309,58 +313,68 @@ inline void ahead(const T* first, const T* second, int64_t further) {
     }
 }
 
+// The transposed gradients of up to kLong * kSide outputs, from m on, for the filters of one panel, in tiles. With `first` they are the first panel.
+template <typename T>
+void pack_gradients(const T* dy, const StridedConvParams& z, int64_t m, int64_t count, int64_t k, bool first_panel, half* to) {
+  constexpr int kParallelTiles = 2 * kParts<T>;
+  for (int64_t step = 0; step < pieces(count); ++step, to += kParallelTiles * kTile) {
+    vec lines[kParallelTiles][kLanes];
+    for (int64_t i = 0; i < 16; ++i) {
+      auto row = [=](int64_t r) { return r < count ? dy + (m + r) * z.k + k * kSide : nullptr; };
+      const T *first = row(step * kSide + 2 * i), *second = row(step * kSide + 2 * i + 1);
+      ahead(first, second, first_panel ? kAhead * z.k : 0);
+      pairs(first, second, those(k * kSide, z.k), [&](int tile, __m512i line) { lines[tile][i] = (vec)_mm512_castsi512_ps(line); });
+    }
+    for (int tile = 0; tile < kParallelTiles; ++tile) {
+      transpose_square(lines[tile]);
+      for (int i = 0; i < kLanes; ++i) store(reinterpret_cast<float*>(to + tile * kTile + i * kSide), lines[tile][i]);
+    }
+  }
+}
+
+// The inputs of these outputs through one tap; null in the padding, and behind the last.
+template <typename T>
+void find_inputs(const T* x, const StridedConvParams& z, int64_t m, int64_t count, int64_t tap, const T** from) {
+  int64_t j = m % z.q, i = m / z.q % z.p, image = m / z.q / z.p;
+  for (int64_t r = 0; r < pieces(count) * kSide; ++r) {
+    const int64_t h = i * z.stride_h - z.pad_h + tap / z.s * z.dilate_h, w = j * z.stride_w - z.pad_w + tap % z.s * z.dilate_w;
+    const bool inside = r < count && h >= 0 && h < z.h && w >= 0 && w < z.w;
+    from[r] = inside ? x + ((image * z.h + h) * z.w + w) * z.c : nullptr;
+    if (++j == z.q) {
+      j = 0;
+      if (++i == z.p) i = 0, ++image;
+    }
+  }
+}
+
 // The weight gradient is a product over all outputs, of their transposed gradients with their inputs. This is the part of some outputs, filters and
 // channels, in panels of 32, accumulated in the result.
 template <typename T>
-void gradients(const T* dy, const T* x, float* dweight, const Sizes& z, int64_t begin, int64_t end, int64_t k_first, int64_t k_last, int64_t c_first,
-               int64_t c_last) {
-  constexpr int kTiles = 2 * kParts<T>;
-  constexpr int64_t step_size = kTiles * kTile;
+void gradients(const T* dy, const T* x, float* dweight, const StridedConvParams& z, Range outputs, Range filters, Range channels) {
+  constexpr int64_t step_size = 2 * kParts<T> * kTile;
   const int64_t taps = z.r * z.s;
   const Tiles tiles;
-  Aligned left_memory((k_last - k_first) * kLong * step_size / 2), right_memory(kLong * step_size / 2);
+  Aligned left_memory(filters.size() * kLong * step_size / 2), right_memory(kLong * step_size / 2);
   half *left = reinterpret_cast<half*>(left_memory.data), *right = reinterpret_cast<half*>(right_memory.data);
   const T* from[kLong * kSide];
-  for (int64_t m = begin; m < end; m += kLong * kSide) {
-    const int64_t count = std::min(kLong * kSide, end - m), deep = pieces(count);
-    for (int64_t k = k_first; k < k_last; ++k)
-      for (int64_t step = 0; step < deep; ++step) {
-        vec lines[kTiles][kLanes];
-        for (int64_t i = 0; i < 16; ++i) {
-          auto row = [=](int64_t r) { return r < count ? dy + (m + r) * z.k + k * kSide : nullptr; };
-          const T *first = row(step * kSide + 2 * i), *second = row(step * kSide + 2 * i + 1);
-          ahead(first, second, k == k_first ? kAhead * z.k : 0);
-          pairs(first, second, those(k * kSide, z.k), [&](int tile, __m512i line) { lines[tile][i] = (vec)_mm512_castsi512_ps(line); });
-        }
-        half* to = left + ((k - k_first) * kLong + step) * step_size;
-        for (int tile = 0; tile < kTiles; ++tile) {
-          turn(lines[tile]);
-          for (int i = 0; i < kLanes; ++i) store(reinterpret_cast<float*>(to + tile * kTile + i * kSide), lines[tile][i]);
-        }
-      }
+  for (int64_t m = outputs.begin; m < outputs.end; m += kLong * kSide) {
+    const int64_t count = std::min(kLong * kSide, outputs.end - m), deep = pieces(count);
+    for (int64_t k = filters.begin; k < filters.end; ++k)
+      pack_gradients(dy, z, m, count, k, k == filters.begin, left + (k - filters.begin) * kLong * step_size);
     for (int64_t tap = 0; tap < taps; ++tap) {
-      int64_t j = m % z.q, i = m / z.q % z.p, image = m / z.q / z.p;
-      for (int64_t r = 0; r < deep * kSide; ++r) {
-        const int64_t h = i * z.stride_h - z.pad_h + tap / z.s * z.dilate_h, w = j * z.stride_w - z.pad_w + tap % z.s * z.dilate_w;
-        const bool inside = r < count && h >= 0 && h < z.h && w >= 0 && w < z.w;
-        from[r] = inside ? x + ((image * z.h + h) * z.w + w) * z.c : nullptr;
-        if (++j == z.q) {
-          j = 0;
-          if (++i == z.p) i = 0, ++image;
-        }
-      }
-      for (int64_t c = c_first; c < c_last; ++c) {
+      find_inputs(x, z, m, count, tap, from);
+      for (int64_t c = channels.begin; c < channels.end; ++c) {
         for (int64_t r = 0; r < deep * kSide; r += 2) {
           auto row = [&](int64_t at) { return from[at] ? from[at] + c * kSide : nullptr; };
           const T *first = row(r), *second = row(r + 1);
           half* to = right + r / kSide * step_size + r % kSide / 2 * kSide;
-          ahead(first, second, c == c_first ? kAhead * z.c : 0);
+          ahead(first, second, c == channels.begin ? kAhead * z.c : 0);
           pairs(first, second, those(c * kSide, z.c), [=](int tile, __m512i line) { _mm512_store_si512(to + tile * kTile, line); });
         }
-        for (int64_t k = k_first; k < k_last; ++k)
-          kMultiply<kParts<T>>[z.k - k * kSide > 16][z.c - c * kSide > 16](left + (k - k_first) * kLong * step_size, right, deep,
-                                                                           dweight + (k * kSide * taps + tap) * z.c + c * kSide, taps * z.c,
-                                                                           m > begin, nullptr, 0);
+        for (int64_t k = filters.begin; k < filters.end; ++k)
+          kMultiply<kParts<T>>[z.k - k * kSide > 16][z.c - c * kSide > 16](left + (k - filters.begin)* kLong* step_size, right, deep,
+                                                                           dweight + (k* kSide* taps + tap)* z.c + c* kSide, taps* z.c,
+                                                                           m > outputs.begin, nullptr, 0);
       }
     }
   }
@@ -368,62 +382,66 @@ void gradients(const T* dy, const T* x, float* dweight, const Sizes& z, int64_t 
 
 // All filters and channels of some panels: so many filters at a time as leave their gradients room.
 template <typename T>
-void in_groups(const T* dy, const T* x, float* dweight, const Sizes& z, int64_t begin, int64_t end, int64_t k_first, int64_t k_last, int64_t c_first,
-               int64_t c_last) {
+void in_groups(const T* dy, const T* x, float* dweight, const StridedConvParams& z, Range outputs, Range filters, Range channels) {
   constexpr int64_t most = kGradients / (kLong * 2 * kParts<T> * kTile * 2);
-  const int64_t groups = (k_last - k_first + most - 1) / most;
-  auto first = [=](int64_t g) { return k_first + (k_last - k_first) * g / groups; };
-  for (int64_t g = 0; g < groups && c_first < c_last; ++g) gradients(dy, x, dweight, z, begin, end, first(g), first(g + 1), c_first, c_last);
+  const int64_t groups = (filters.size() + most - 1) / most;
+  for (int64_t g = 0; g < groups && channels.size() > 0; ++g) gradients(dy, x, dweight, z, outputs, filters.part(g, groups), channels);
 }
 
 // Threads share the outputs, with sums of their own, where weights are few; else the filters, or the channels where filters are too few.
 template <typename T>
-void backward_weight(const T* dy, const T* x, float* dweight, const Sizes& z, int threads) {
-  const int64_t outputs = z.n * z.p * z.q, weights = z.k * z.r * z.s * z.c, filters = pieces(z.k), channels = pieces(z.c);
+void backward_weight(const T* dy, const T* x, float* dweight, const StridedConvParams& z, int threads) {
+  const int64_t outputs = z.n * z.p * z.q, weights = z.k * z.r * z.s * z.c;
+  const Range filters{0, pieces(z.k)}, channels{0, pieces(z.c)};
   const bool along = weights <= kFewWeights && outputs >= threads * kLong * kSide;
   Aligned sums(along ? weights * (threads - 1) : 0);
 #pragma omp parallel num_threads(threads)
   {
-    const int64_t t = omp_get_thread_num(), team = omp_get_num_threads();
-    auto part = [=](int64_t all, int64_t thread) { return all * thread / team; };
+    const int64_t thread = omp_get_thread_num(), team = omp_get_num_threads();
     if (along) {
-      in_groups(dy, x, t ? sums.data + (t - 1) * weights : dweight, z, part(pieces(outputs), t) * kSide,
-                std::min(part(pieces(outputs), t + 1) * kSide, outputs), 0, filters, 0, channels);
+      const Range blocks = Range{0, pieces(outputs)}.part(thread, team);
+      in_groups(dy, x, thread ? sums.data + (thread - 1) * weights : dweight, z, {blocks.begin * kSide, std::min(blocks.end * kSide, outputs)},
+                filters, channels);
 #pragma omp barrier
 #pragma omp for schedule(static)
       for (int64_t i = 0; i < weights; i += kLanes)
         for (int64_t other = 0; other < team - 1; ++other) store(dweight + i, load(dweight + i) + load(sums.data + other * weights + i));
-    } else if (filters >= team) {
-      in_groups(dy, x, dweight, z, 0, outputs, part(filters, t), part(filters, t + 1), 0, channels);
+    } else if (filters.size() >= team) {
+      in_groups(dy, x, dweight, z, {0, outputs}, filters.part(thread, team), channels);
     } else {
-      in_groups(dy, x, dweight, z, 0, outputs, 0, filters, part(channels, t), part(channels, t + 1));
+      in_groups(dy, x, dweight, z, {0, outputs}, filters, channels.part(thread, team));
     }
   }
 }
 
-void forward(const float* x, const float* packed, const Ending& ending, const Sizes& z, int threads) {
+void forward(const float* x, const float* packed, const Epilogue& epilogue, const StridedConvParams& z, int threads) {
   const Inputs inputs(x, z);
   const half* weights = reinterpret_cast<const half*>(packed);
-  const int64_t blocks = pieces(z.n * z.p * z.q), panels = pieces(z.k);
+  const Range blocks{0, pieces(z.n * z.p * z.q)}, panels{0, pieces(z.k)};
 #pragma omp parallel num_threads(threads)
   {
     const int64_t thread = omp_get_thread_num(), team = omp_get_num_threads();
-    if (blocks >= kFewBlocks * team)
-      part_of(inputs, weights, blocks * thread / team, blocks * (thread + 1) / team, 0, panels, z, ending);
+    if (blocks.size() >= kFewBlocks * team)
+      multiply_share(inputs, weights, blocks.part(thread, team), panels, z, epilogue);
     else
-      part_of(inputs, weights, 0, blocks, panels * thread / team, panels * (thread + 1) / team, z, ending);
+      multiply_share(inputs, weights, blocks, panels.part(thread, team), z, epilogue);
   }
 }
 
 // A matrix product as a convolution: each row is a pixel of one line.
-Sizes as_pixels(int64_t n, int64_t c, int64_t k) { return {1, 1, n, c, k, 1, 1, 1, n, 1, 1, 0, 0, 1, 1, k, 0}; }
+StridedConvParams as_pixels(int64_t n, int64_t c, int64_t k) {
+  StridedConvParams z{};
+  z.n = z.h = z.p = z.r = z.s = z.stride_h = z.stride_w = z.dilate_h = z.dilate_w = 1;
+  z.w = z.q = n, z.c = c, z.k = z.total = k;
+  return z;
+}
 
 }  // namespace
 
 extern "C" {
 
 // Requests permission for tiles from the operating system, which is needed once; returns 1 if granted.
-int64_t allow() { return syscall(SYS_arch_prctl, 0x1023 /* ARCH_REQ_XCOMP_PERM */, 18 /* XFEATURE_XTILEDATA */) == 0; }
+int64_t allow() { return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0; }
 
 // Weights (K, taps, C) in tiles; filters and channels that are not there are zeros.
 void pack_float32(const float* weight, float* packed, int64_t filters, int64_t taps, int64_t channels, int threads) {
@@ -448,26 +466,26 @@ void pack_turned_float32(const float* weight, float* packed, int64_t filters, in
 }
 
 // y are K of the `total` channels of an array, from `first` on.
-void forward_float32(const float* x, const float* packed, const float* bias, const float* residual, float* y, const Sizes* sizes, float ceiling,
-                     int threads) {
-  forward(x, packed, {bias, residual, y, ceiling, nullptr}, *sizes, threads);
+void forward_float32(const float* x, const float* packed, const float* bias, const float* residual, float* y, const StridedConvParams* params,
+                     float ceiling, int threads) {
+  forward(x, packed, {bias, residual, y, ceiling, nullptr}, *params, threads);
 }
 
 // C and K are multiples of 16.
-void backward_weight_float32(const float* dy, const float* x, float* dweight, const Sizes* sizes, int threads) {
-  backward_weight(dy, x, dweight, *sizes, threads);
+void backward_weight_float32(const float* dy, const float* x, float* dweight, const StridedConvParams* params, int threads) {
+  backward_weight(dy, x, dweight, *params, threads);
 }
 
 // The same of numbers of bfloat16, which are one part each.
-void backward_weight_bfloat16(const half* dy, const half* x, float* dweight, const Sizes* sizes, int threads) {
-  backward_weight(dy, x, dweight, *sizes, threads);
+void backward_weight_bfloat16(const half* dy, const half* x, float* dweight, const StridedConvParams* params, int threads) {
+  backward_weight(dy, x, dweight, *params, threads);
 }
 
 // out (N, K) = rows (N, C) times the weight (K, C), transposed where it is (C, K). `odd` is set where a result is NaN, as for infinite inputs.
 void product_float32(const float* rows, const float* weight, const float* bias, float* out, float* packed, int64_t* odd, int64_t n, int64_t c,
                      int64_t k, int64_t turned, int threads) {
   turned ? pack_turned_float32(weight, packed, c, 1, k, threads) : pack_float32(weight, packed, k, 1, c, threads);
-  forward(rows, packed, {bias, nullptr, out, kAny, odd}, as_pixels(n, c, k), threads);
+  forward(rows, packed, {bias, nullptr, out, kNoRelu, odd}, as_pixels(n, c, k), threads);
 }
 
 // dweight (K, C) = dout (N, K), transposed, times rows (N, C); C and K are multiples of 16.

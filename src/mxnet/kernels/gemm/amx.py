@@ -14,6 +14,7 @@ from ... import processor
 from ..runtime import libraries
 from ..runtime.contract import Kernel, Plan
 from ..runtime.libraries import load
+from ..runtime.parameters import StridedConvParams
 
 NAME, BRIEF = "bfloat16 in three parts (AMX)", "own tiles (AMX)"  # of float32, and of bfloat16
 _FEWEST = 16  # filters and channels
@@ -22,7 +23,6 @@ _HEIGHT, _WIDTH = "(h + 2 * pad_h - dilate_h * (r - 1) - 1) // stride_h + 1", "(
 _SIZE = {"size": "(k + 31) // 32 * r * s * ((c + 31) // 32) * 1536"}  # in floats: six bytes for each weight, of whole tiles
 _PRECONDITIONS = ("min(k, c, r, s) >= 1", "k * c * r * s < 1 << 31")
 _POSITIVE = ("min(n, h, w, p, q) >= 1", "min(stride_h, stride_w, dilate_h, dilate_w) >= 1", "min(pad_h, pad_w) >= 0")
-_SIZES = ("n", "h", "w", "c", "k", "r", "s", "p", "q", *_STEPS)
 _WORK = "k * c * r * s * n * p * q"
 pack = Kernel("gemm/amx", "pack_{T}", {"weight": "T (k, c, r, s) last"}, {"packed": "T (size)"}, where=_SIZE,
               preconditions=_PRECONDITIONS, sizes=("k", "r * s", "c"))
@@ -30,14 +30,14 @@ forward = Kernel("gemm/amx", "forward_{T}",
                  {"data": "T (n, c, h, w) last", "packed": "T (size)", "bias": "T (lanes) optional", "residual": "T (n, k, p, q) last optional",
                   "into": "T (n, total, p, q) last"}, integers=("k", "r", "s", *_STEPS, "first"), numbers="f",
                  where={**_SIZE, "lanes": "(k + 15) // 16 * 16", "p": _HEIGHT, "q": _WIDTH},
-                 preconditions=(*_PRECONDITIONS, *_POSITIVE, "first >= 0", "first + k <= total"), multiplies=_WORK, packed=True,
-                 sizes=(*_SIZES, "total", "first"))
+                 preconditions=(*_PRECONDITIONS, *_POSITIVE, "first >= 0", "first + k <= total"), multiplies=_WORK,
+                 parameters=StridedConvParams)
 pack_turned = Kernel("gemm/amx", "pack_turned_{T}", {"weight": "T (k, c, r, s) last"}, {"packed": "T (size)"},
                      where={"size": "(c + 31) // 32 * r * s * ((k + 31) // 32) * 1536"}, preconditions=_PRECONDITIONS, sizes=("k", "r * s", "c"))
 backward_weight = Kernel("gemm/amx", "backward_weight_{T}", {"dout": "T (n, k, p, q) last", "data": "T (n, c, h, w) last"},
                          {"dweight": "float32 (k, c, r, s) last"}, integers=("r", "s", *_STEPS),
                          preconditions=(*_PRECONDITIONS, *_POSITIVE, "c % 16 == 0", "k % 16 == 0", f"p == {_HEIGHT}", f"q == {_WIDTH}"),
-                         multiplies=_WORK, packed=True, sizes=(*_SIZES, "k", "0"))
+                         multiplies=_WORK, parameters=StridedConvParams, sizes={"total": "k", "first": "0"})
 _PRODUCT = {"packed": "T (size)", "odd": "int64 (1) filled 0"}
 _products = {
     "forward": Kernel("gemm/amx", "product_{T}", {"rows": "T (n, c)", "weight": "T (k, c)", "bias": "T (k) optional", "out": "T (n, k)"}, _PRODUCT,

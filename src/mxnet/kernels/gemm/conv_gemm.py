@@ -13,15 +13,18 @@ import torch
 from ... import processor
 from ..runtime.contract import Kernel
 from ..runtime.denormals import zeroed
+from ..runtime.parameters import ConvParams, PrepackedConvParams
 from ..runtime.strided_output import ANY
 from . import matmul
 
 _WORTHWHILE = 1 << 20  # multiplications from which on the kernel is called (and compiled)
 _LARGE = 1 << 16  # elements of a constant weight from which on it is packed
 _ROWS, _WEIGHT, _RESULT = "float32 (n, c)", "float32 (k, c)", "float32 (n, k)"
-_REST: dict[str, Any] = {"preconditions": ("c % 16 == 0", "k % 16 == 0", "min(n, c, k) >= 1"), "work": "n * c * k", "packed": True,
-                         "multiplies": "n * c * k",
-                         "sizes": ("1", "1", "n", "c", "k", "1", "1", "1", "n", "1", "1", "0", "0", "1", "1")}
+# A row is a pixel of an image with one line.
+_PIXELS = {"n": "1", "h": "1", "w": "n", "p": "1", "q": "n", "r": "1", "s": "1", "stride_h": "1", "stride_w": "1", "pad_h": "0", "pad_w": "0",
+           "dilate_h": "1", "dilate_w": "1"}
+_REST: dict[str, Any] = {"preconditions": ("c % 16 == 0", "k % 16 == 0", "min(n, c, k) >= 1"), "work": "n * c * k",
+                         "multiplies": "n * c * k", "parameters": ConvParams, "sizes": _PIXELS}
 
 _forward = Kernel("conv/convolution", "forward_float32",
                   {"rows": _ROWS, "weight": _WEIGHT, "bias": "float32 (k) optional"}, {"out": _RESULT}, **_REST)
@@ -36,8 +39,8 @@ _pack = Kernel("conv/prepacked_conv", "pack_float32", {"weight": _WEIGHT}, {"pac
 _forward_packed = Kernel("conv/prepacked_conv", "forward_float32",
                          {"rows": _ROWS, "packed": "float32 (k * c)", "bias": "float32 (k)", "residual": f"{_RESULT} optional"},
                          {"out": _RESULT, "frame": "float32 (0) if framed"}, numbers="f", where={"framed": "0"},
-                         preconditions=("c >= 1", "k >= 1", "k % 16 == 0"), multiplies="n * c * k", packed=True,
-                         sizes=("1", "1", "n", "c", "k", "1", "1", "1", "n", "1", "1", "0", "0", "1", "1", "k", "0", "0", "0"))
+                         preconditions=("c >= 1", "k >= 1", "k % 16 == 0"), multiplies="n * c * k",
+                         parameters=PrepackedConvParams, sizes={**_PIXELS, "total": "k", "first": "0", "lines": "0", "planes": "0"})
 
 
 def forward(rows: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:

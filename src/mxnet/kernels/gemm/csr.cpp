@@ -13,8 +13,8 @@ struct Entry {  // a number of the sparse matrix, and which row of the dense one
 };
 
 // out = the sum of the rows that the entries name, scaled; `sum` is memory for a row, so that the result itself is written once.
-void combine(const float* dense, const Entry* entries, int64_t count, float* sum, float* out, int64_t width, bool past) {
-  if (!count) return fill(out, 0, width, past);
+void combine(const float* dense, const Entry* entries, int64_t count, float* sum, float* out, int64_t width, bool streaming) {
+  if (!count) return fill(out, 0, width, streaming);
   for (int64_t e = 0; e < count; ++e) {
     const float* __restrict row = dense + entries[e].row * width;
     const float value = entries[e].value;
@@ -27,7 +27,7 @@ void combine(const float* dense, const Entry* entries, int64_t count, float* sum
       for (int64_t j = 0; j < width; ++j) to[j] += value * row[j];
     }
   }
-  put(out, sum, width, past);
+  put(out, sum, width, streaming);
 }
 
 // Calls each(row, column, value) for the stored elements; those out of range are skipped.
@@ -41,14 +41,14 @@ void stored(const int64_t* starts, const int64_t* columns, const float* values, 
 // The results' rows from entries in the order of `begins`.
 void combine_all(const float* dense, const std::vector<Entry>& entries, const std::vector<int64_t>& begins, float* out, int64_t rows, int64_t width,
                  int threads) {
-  const bool past = is_large(rows * width);
+  const bool streaming = is_large(rows * width);
 #pragma omp parallel num_threads(threads)
   {
     std::vector<float> sum(width);
 #pragma omp for schedule(dynamic, 16)
     for (int64_t i = 0; i < rows; ++i)
-      combine(dense, entries.data() + begins[i], begins[i + 1] - begins[i], sum.data(), out + i * width, width, past);
-    finish(past);
+      combine(dense, entries.data() + begins[i], begins[i + 1] - begins[i], sum.data(), out + i * width, width, streaming);
+    store_fence(streaming);
   }
 }
 

@@ -6,10 +6,11 @@ import torch
 
 from ..runtime.contract import Kernel
 from ..runtime.denormals import HEAVY, zeroed
+from ..runtime.parameters import MLP_LAYERS, FusedMlpParams
 from ..runtime.strided_output import Bindable, Bound
 from . import prepacked_skinny
 
-MOST = 8  # layers
+MOST = MLP_LAYERS
 BETWEEN = 1 << 14  # most numbers between two layers: the kernel stores them on its stack
 _widths = [f"k{i}" for i in range(1, MOST + 1)]
 _columns = [f"({k} + 31) // 32 * 32" for k in _widths]
@@ -19,7 +20,7 @@ _fused_mlp = Kernel("gemm/prepacked_skinny", "chain_float32", {"rows": "float32 
                        "cells": " + ".join(f"{wide} * {deep}" for wide, deep in zip(_columns, ["c", *_widths]))},
                 preconditions=("min(n, c, k1) >= 1", f"min({', '.join(_widths)}) >= 0", f"n * max({', '.join(_widths)}) <= {BETWEEN}",
                          *[f"{before} > 0 or {after} == 0" for before, after in zip(_widths, _widths[1:])], f"0 <= relu_mask < {1 << MOST}"),
-                sizes=("n", "c", *_widths, "relu_mask"), packed=True,
+                parameters=FusedMlpParams, sizes={"widths": f"(c, {', '.join(_widths)})"},
                 multiplies=f"n * ({' + '.join(f'{deep} * {wide}' for wide, deep in zip(_widths, ['c', *_widths]))})")
 
 

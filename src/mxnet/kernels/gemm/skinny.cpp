@@ -15,18 +15,18 @@
 namespace {
 
 #if defined(__AVX512F__)
-constexpr int kTogether = 4;  // rows of the matrix that are read, or written, side by side
-constexpr int kDotted = 6;    // rows of numbers whose products with them are in registers
-constexpr int kSummed = 12;   // and with two vectors of one of them
+constexpr int kMatrixRows = 4;  // rows of the matrix that are read, or written, side by side
+constexpr int kDotRows = 6;     // rows of numbers whose products with them are in registers
+constexpr int kSumRows = 12;    // and with two vectors of one of them
 constexpr int kVectors = 4;   // of a row that is written, at a time
 #else
-constexpr int kTogether = 2;
-constexpr int kDotted = 5;
-constexpr int kSummed = 6;
+constexpr int kMatrixRows = 2;
+constexpr int kDotRows = 5;
+constexpr int kSumRows = 6;
 constexpr int kVectors = 4;
 #endif
-constexpr int64_t kDeep = 16;           // rows of the matrix that are summed up before the sums go to memory
-constexpr int64_t kNear = (24 << 10) / sizeof(float);  // numbers that the L1 cache holds beside others
+constexpr int64_t kDepthBlock = 16;                            // rows of the matrix that are summed up before the sums go to memory
+constexpr int64_t kCachedFloats = (24 << 10) / sizeof(float);  // numbers that the L1 cache holds beside others
 
 // found[i] is `function<i + 1>`.
 template <template <int> class Made, int... I>
@@ -57,7 +57,7 @@ void dot(const float* rows, const float* weight, const float* bias, float* out, 
     }
   }
   for (int i = 0; i < R; ++i)
-    for (int j = 0; j < F; ++j) out[i * k + j] = total(sum[j][i]) + (bias ? bias[j] : 0);
+    for (int j = 0; j < F; ++j) out[i * k + j] = reduce_add(sum[j][i]) + (bias ? bias[j] : 0);
 }
 
 template <int R>
@@ -66,8 +66,8 @@ struct Dots {
     for (int64_t j = 0; j < filters;) {
       const float* from = weight + j * c;
       const float* offset = bias ? bias + j : nullptr;
-      if (filters - j >= kTogether)
-        dot<kTogether, R>(rows, from, offset, out + j, c, k), j += kTogether;
+      if (filters - j >= kMatrixRows)
+        dot<kMatrixRows, R>(rows, from, offset, out + j, c, k), j += kMatrixRows;
       else
         dot<1, R>(rows, from, offset, out + j, c, k), ++j;
     }
@@ -75,28 +75,28 @@ struct Dots {
 };
 
 void forward(const float* rows, const float* weight, const float* bias, float* out, int64_t n, int64_t c, int64_t k, int threads) {
-  const int64_t height = piece(n, kDotted), tiles = (k + kTogether - 1) / kTogether;
+  const int64_t height = piece(n, kDotRows), tiles = (k + kMatrixRows - 1) / kMatrixRows;
 #pragma omp parallel num_threads(threads)
   {
     const int64_t thread = omp_get_thread_num(), team = omp_get_num_threads();
     for (int64_t tile = tiles * thread / team; tile < tiles * (thread + 1) / team; ++tile) {  // the caches have it for the rows that come after
-      const int64_t j = tile * kTogether, filters = std::min<int64_t>(kTogether, k - j);
+      const int64_t j = tile * kMatrixRows, filters = std::min<int64_t>(kMatrixRows, k - j);
       for (int64_t i = 0; i < n; i += height)
-        chosen<Dots>(std::min(height, n - i), std::make_integer_sequence<int, kDotted>())(rows + i * c, weight + j * c, bias ? bias + j : nullptr,
-                                                                                          out + i * k + j, c, k, filters);
+        chosen<Dots>(std::min(height, n - i), std::make_integer_sequence<int, kDotRows>())(rows + i * c, weight + j * c, bias ? bias + j : nullptr,
+                                                                                           out + i * k + j, c, k, filters);
     }
   }
 }
 
 // dx[i][at...] (+)= sum over d of left[d][i] * weight[d][at...] for R rows and V vectors.
 template <int R, int V>
-inline __attribute__((always_inline)) void sum_up(const float* left, const float* weight, float* dx, int64_t deep, int64_t c, bool add) {
+inline __attribute__((always_inline)) void accumulate(const float* left, const float* weight, float* dx, int64_t depth, int64_t c, bool add) {
   vec sum[R][V];
 #pragma GCC unroll 12
   for (int i = 0; i < R; ++i)
 #pragma GCC unroll 2
     for (int v = 0; v < V; ++v) sum[i][v] = add ? load(dx + i * c + v * kLanes) : vec{};
-  for (int64_t d = 0; d < deep; ++d) {
+  for (int64_t d = 0; d < depth; ++d) {
     vec right[V];
 #pragma GCC unroll 2
     for (int v = 0; v < V; ++v) right[v] = load(weight + d * c + v * kLanes);
@@ -113,49 +113,51 @@ inline __attribute__((always_inline)) void sum_up(const float* left, const float
 
 template <int R>
 struct Sums {
-  static void run(const float* left, const float* weight, float* dx, int64_t deep, int64_t c, int64_t begin, int64_t end, bool add) {
+  static void run(const float* left, const float* weight, float* dx, int64_t depth, int64_t c, int64_t begin, int64_t end, bool add) {
     int64_t at = begin;
-    for (; at + 2 * kLanes <= end; at += 2 * kLanes) sum_up<R, 2>(left, weight + at, dx + at, deep, c, add);
-    for (; at < end; at += kLanes) sum_up<R, 1>(left, weight + at, dx + at, deep, c, add);
+    for (; at + 2 * kLanes <= end; at += 2 * kLanes) accumulate<R, 2>(left, weight + at, dx + at, depth, c, add);
+    for (; at < end; at += kLanes) accumulate<R, 1>(left, weight + at, dx + at, depth, c, add);
   }
 };
 
 void backward_data(const float* dout, const float* weight, float* dx, int64_t n, int64_t c, int64_t k, int threads) {
-  const int64_t height = piece(n, kSummed), wide = std::max<int64_t>(kNear / kDeep / kLanes * kLanes, 2 * kLanes), vectors = c / kLanes;
+  const int64_t height = piece(n, kSumRows), columns = std::max<int64_t>(kCachedFloats / kDepthBlock / kLanes * kLanes, 2 * kLanes),
+                vectors = c / kLanes;
 #pragma omp parallel num_threads(threads)
   {
     const int64_t thread = omp_get_thread_num(), team = omp_get_num_threads();
     const int64_t begin = vectors * thread / team * kLanes, end = vectors * (thread + 1) / team * kLanes;
-    std::vector<float> left(n * kDeep);
-    for (int64_t from = 0; from < k; from += kDeep) {
-      const int64_t deep = std::min(kDeep, k - from);
+    std::vector<float> left(n * kDepthBlock);
+    for (int64_t from = 0; from < k; from += kDepthBlock) {
+      const int64_t depth = std::min(kDepthBlock, k - from);
       for (int64_t i = 0; i < n; i += height) {
         const int64_t high = std::min(height, n - i);
-        for (int64_t d = 0; d < deep; ++d)
-          for (int64_t l = 0; l < high; ++l) left[i * kDeep + d * high + l] = dout[(i + l) * k + from + d];
+        for (int64_t d = 0; d < depth; ++d)
+          for (int64_t l = 0; l < high; ++l) left[i * kDepthBlock + d * high + l] = dout[(i + l) * k + from + d];
       }
       // With several blocks of rows, the later ones read the matrix from the cache.
-      const int64_t step = n > height ? wide : end - begin;
+      const int64_t step = n > height ? columns : end - begin;
       for (int64_t at = begin; at < end; at += step)
         for (int64_t i = 0; i < n; i += height)
-          chosen<Sums>(std::min(height, n - i), std::make_integer_sequence<int, kSummed>())(left.data() + i * kDeep, weight + from * c, dx + i * c, deep,
-                                                                                            c, at, std::min(at + step, end), from > 0);
+          chosen<Sums>(std::min(height, n - i), std::make_integer_sequence<int, kSumRows>())(
+              left.data() + i * kDepthBlock, weight + from * c, dx + i * c, depth, c, at, std::min(at + step, end), from > 0);
     }
   }
 }
 
-inline void put(float* to, vec v, bool past) {
+inline void put(float* to, vec v, bool streaming) {
 #if defined(__AVX512F__)
-  if (past) return _mm512_stream_ps(to, (__m512)v);
+  if (streaming) return _mm512_stream_ps(to, (__m512)v);
 #elif defined(__AVX__)
-  if (past) return _mm256_stream_ps(to, (__m256)v);
+  if (streaming) return _mm256_stream_ps(to, (__m256)v);
 #endif
   store(to, v);
 }
 
 // dweight[j][at...] = sum over i of dout[i][j] * rows[i][at...] for F rows of the matrix and V vectors.
 template <int F, int V>
-inline __attribute__((always_inline)) void spread(const float* dout, const float* rows, float* dweight, int64_t n, int64_t c, int64_t k, bool past) {
+inline __attribute__((always_inline)) void outer_product(const float* dout, const float* rows, float* dweight, int64_t n, int64_t c, int64_t k,
+                                                         bool streaming) {
   vec sum[F][V] = {};
   for (int64_t i = 0; i < n; ++i) {
     vec right[V];
@@ -171,32 +173,33 @@ inline __attribute__((always_inline)) void spread(const float* dout, const float
 #pragma GCC unroll 4
   for (int j = 0; j < F; ++j)
 #pragma GCC unroll 4
-    for (int v = 0; v < V; ++v) put(dweight + j * c + v * kLanes, sum[j][v], past);
+    for (int v = 0; v < V; ++v) put(dweight + j * c + v * kLanes, sum[j][v], streaming);
 }
 
 template <int F>
-void spread(const float* dout, const float* rows, float* dweight, int64_t n, int64_t c, int64_t k, int64_t begin, int64_t end, bool past) {
+void outer_product(const float* dout, const float* rows, float* dweight, int64_t n, int64_t c, int64_t k, int64_t begin, int64_t end,
+                   bool streaming) {
   int64_t at = begin;
-  for (; at + kVectors * kLanes <= end; at += kVectors * kLanes) spread<F, kVectors>(dout, rows + at, dweight + at, n, c, k, past);
-  for (; at < end; at += kLanes) spread<F, 1>(dout, rows + at, dweight + at, n, c, k, past);
+  for (; at + kVectors * kLanes <= end; at += kVectors * kLanes) outer_product<F, kVectors>(dout, rows + at, dweight + at, n, c, k, streaming);
+  for (; at < end; at += kLanes) outer_product<F, 1>(dout, rows + at, dweight + at, n, c, k, streaming);
 }
 
 void backward_weight(const float* dout, const float* rows, float* dweight, int64_t n, int64_t c, int64_t k, int threads) {
   constexpr int64_t line = kVectors * kLanes;
-  const int64_t step = std::max(kNear / n / line * line, line);  // columns of the rows that stay in the L1 cache meanwhile
-  const bool past = is_large(c * k) && reinterpret_cast<uintptr_t>(dweight) % 64 == 0;
+  const int64_t step = std::max(kCachedFloats / n / line * line, line);  // columns of the rows that stay in the L1 cache meanwhile
+  const bool streaming = is_large(c * k) && reinterpret_cast<uintptr_t>(dweight) % 64 == 0;
 #pragma omp parallel num_threads(threads)
   {
     const int64_t thread = omp_get_thread_num(), team = omp_get_num_threads(), begin = k * thread / team, end = k * (thread + 1) / team;
     for (int64_t at = 0; at < c; at += step)
       for (int64_t j = begin; j < end;) {
         const int64_t last = std::min(at + step, c);
-        if (end - j >= kTogether)
-          spread<kTogether>(dout + j, rows, dweight + j * c, n, c, k, at, last, past), j += kTogether;
+        if (end - j >= kMatrixRows)
+          outer_product<kMatrixRows>(dout + j, rows, dweight + j * c, n, c, k, at, last, streaming), j += kMatrixRows;
         else
-          spread<1>(dout + j, rows, dweight + j * c, n, c, k, at, last, past), ++j;
+          outer_product<1>(dout + j, rows, dweight + j * c, n, c, k, at, last, streaming), ++j;
       }
-    finish(past);
+    store_fence(streaming);
   }
 }
 

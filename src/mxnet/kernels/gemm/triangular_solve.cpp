@@ -9,8 +9,8 @@
 
 namespace {
 
-constexpr int kTogether = kLanes == 16 ? 6 : 4;  // rows that are solved together: as many as there are registers for
-constexpr int kWide = kLanes == 16 ? 4 : 2;  // vectors of columns
+constexpr int kRowsAtOnce = kLanes == 16 ? 6 : 4;     // rows that are solved together: as many as there are registers for
+constexpr int kColumnVectors = kLanes == 16 ? 4 : 2;  // vectors of columns
 
 // A triangular matrix as if it were lower: of an upper one rows and columns are counted from the end.
 struct Triangle {
@@ -24,7 +24,7 @@ struct Triangle {
 // x (n, columns) holds kVectors vectors of columns, in the triangle's order. Computes some rows of the solution in place of the columns, or of the
 // product, for which they are the last rows that remain.
 template <bool solves, int kVectors, int kRows>
-void advance(const Triangle& t, float* x, int64_t first) {
+void next_rows(const Triangle& t, float* x, int64_t first) {
   constexpr int64_t width = kVectors * kLanes;
   vec sum[kRows][kVectors], given[kRows][kVectors];
   for (int r = 0; r < kRows; ++r)
@@ -67,14 +67,14 @@ void columns_of(const Triangle& t, const float* b, float* out, float* x, int64_t
     std::memcpy(x + i * width, b + t.row(i) * columns, size_t(count) * sizeof(float));
     std::fill(x + i * width + count, x + (i + 1) * width, 0.0f);
   }
-  const int64_t whole = t.n / kTogether * kTogether;
+  const int64_t whole = t.n / kRowsAtOnce * kRowsAtOnce;
   int64_t i;
   if (solves) {
-    for (i = 0; i < whole; i += kTogether) advance<true, kVectors, kTogether>(t, x, i);
-    for (; i < t.n; ++i) advance<true, kVectors, 1>(t, x, i);
+    for (i = 0; i < whole; i += kRowsAtOnce) next_rows<true, kVectors, kRowsAtOnce>(t, x, i);
+    for (; i < t.n; ++i) next_rows<true, kVectors, 1>(t, x, i);
   } else {
-    for (i = t.n - 1; i >= whole; --i) advance<false, kVectors, 1>(t, x, i);
-    for (i = whole - kTogether; i >= 0; i -= kTogether) advance<false, kVectors, kTogether>(t, x, i);
+    for (i = t.n - 1; i >= whole; --i) next_rows<false, kVectors, 1>(t, x, i);
+    for (i = whole - kRowsAtOnce; i >= 0; i -= kRowsAtOnce) next_rows<false, kVectors, kRowsAtOnce>(t, x, i);
   }
   for (i = 0; i < t.n; ++i) std::memcpy(out + t.row(i) * columns, x + i * width, size_t(count) * sizeof(float));
 }
@@ -108,19 +108,19 @@ bool invert_one(float* a, int64_t* order, int64_t n, int64_t stride) {
 
 template <bool solves>
 void all_columns(const float* a, const float* b, float* x, int64_t count, int64_t n, int64_t columns, bool upper, int threads) {
-  constexpr int64_t width = kWide * kLanes;
+  constexpr int64_t width = kColumnVectors * kLanes;
   const int64_t strips = (columns + width - 1) / width;
 #pragma omp parallel num_threads(threads)
   {
-    Aligned held(n * width);
+    Aligned memory(n * width);
 #pragma omp for
     for (int64_t i = 0; i < count * strips; ++i) {
       const Triangle t{a + i / strips * n * n, n, upper};
-      const int64_t first = i % strips * width, left = std::min(width, columns - first), at = i / strips * n * columns + first;
-      if (left <= kLanes)
-        columns_of<solves, 1>(t, b + at, x + at, held.data, columns, left);
+      const int64_t first = i % strips * width, width_left = std::min(width, columns - first), at = i / strips * n * columns + first;
+      if (width_left <= kLanes)
+        columns_of<solves, 1>(t, b + at, x + at, memory.data, columns, width_left);
       else
-        columns_of<solves, kWide>(t, b + at, x + at, held.data, columns, left);
+        columns_of<solves, kColumnVectors>(t, b + at, x + at, memory.data, columns, width_left);
     }
   }
 }
@@ -144,16 +144,16 @@ void invert(const float* a, float* out, uint8_t* done, int64_t count, int64_t n,
   const int64_t stride = (n + kLanes - 1) / kLanes * kLanes;
 #pragma omp parallel num_threads(threads)
   {
-    Aligned held(n * stride);
+    Aligned memory(n * stride);
     std::unique_ptr<int64_t[]> order(new int64_t[size_t(n)]);
 #pragma omp for
     for (int64_t i = 0; i < count; ++i) {
       for (int64_t r = 0; r < n; ++r) {
-        std::memcpy(held.data + r * stride, a + (i * n + r) * n, size_t(n) * sizeof(float));
-        std::fill(held.data + r * stride + n, held.data + (r + 1) * stride, 0.0f);
+        std::memcpy(memory.data + r * stride, a + (i * n + r) * n, size_t(n) * sizeof(float));
+        std::fill(memory.data + r * stride + n, memory.data + (r + 1) * stride, 0.0f);
       }
-      done[i] = invert_one(held.data, order.get(), n, stride);
-      for (int64_t r = 0; r < n; ++r) std::memcpy(out + (i * n + r) * n, held.data + r * stride, size_t(n) * sizeof(float));
+      done[i] = invert_one(memory.data, order.get(), n, stride);
+      for (int64_t r = 0; r < n; ++r) std::memcpy(out + (i * n + r) * n, memory.data + r * stride, size_t(n) * sizeof(float));
     }
   }
 }

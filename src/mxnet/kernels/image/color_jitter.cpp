@@ -26,7 +26,7 @@ struct Triples {
   }
 };
 
-inline void move(float* out, const float* values, int count, bool past) { put(out, values, count, past); }
+inline void move(float* out, const float* values, int count, bool streaming) { put(out, values, count, streaming); }
 inline void move(uint8_t* out, const uint8_t* values, int count, bool) { std::copy(values, values + count, out); }
 
 // For bytes most shifts are equal to integer shifts, which run on vectors of bytes. Returns these integers, or false where the sum of some byte and a
@@ -67,7 +67,7 @@ void shift(const T* in, const float* shifts, T* out, int64_t n, float factor, in
   if constexpr (std::is_same<T, uint8_t>::value)
     if (int numbers[3]; factor == 1 && whole(shifts, numbers)) return shift_bytes(in, numbers, out, n, threads);
   const Triples more(shifts);
-  const bool past = is_large(n);
+  const bool streaming = is_large(n);
 #pragma omp parallel num_threads(threads)
   {
 #pragma omp for schedule(static)
@@ -76,9 +76,9 @@ void shift(const T* in, const float* shifts, T* out, int64_t n, float factor, in
       T found[kBlock * 3];
 #pragma omp simd
       for (int i = 0; i < count; ++i) put(found + i, float(in[begin + i]) * factor + more.at[i]);
-      move(out + begin, found, count, past);
+      move(out + begin, found, count, streaming);
     }
-    finish(past);
+    store_fence(streaming);
   }
 }
 

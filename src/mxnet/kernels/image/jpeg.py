@@ -4,9 +4,11 @@ from typing import Any
 import torch
 
 from ..runtime.contract import Kernel
+from ..runtime.parameters import JpegParams, field_names
 
-_DECODE = Kernel("image/jpeg", "decode", {"content": "uint8 (n)", "asked": "int64 (7)", "image": "uint8 (m)"}, {"done": "int64 (1)"}, integers=("c",),
-                 sizes=("n", "m", "c"), threads=False, preconditions=("c == 1 or c == 3",))
+_FIELDS = field_names(JpegParams)
+_DECODE = Kernel("image/jpeg", "decode", {"content": "uint8 (n)", "asked": f"int64 ({len(_FIELDS)})", "image": "uint8 (m)"}, {"done": "int64 (1)"},
+                 integers=("c",), sizes=("n", "m", "c"), threads=False, preconditions=("c == 1 or c == 3",))
 
 
 def available() -> bool:
@@ -40,7 +42,9 @@ def decode(content: torch.Tensor, length: int, size: tuple[int, int], window: tu
     MXNetError
         If an argument is not such a tensor, or there is no kernel.
     """
-    arrays = content, torch.tensor((length, *size, *window), dtype=torch.int64), image
+    (height, width), (top, left, rows, columns) = size, window
+    asked = {"length": length, "height": height, "width": width, "top": top, "left": left, "rows": rows, "columns": columns}
+    arrays = content, torch.tensor([asked[name] for name in _FIELDS], dtype=torch.int64), image
     plan: Any = _DECODE.plan(arrays, (channels,))
     if plan is None:
         raise _DECODE.error(arrays, (channels,))

@@ -10,22 +10,21 @@
 #include <immintrin.h>
 #endif
 
+#include "runtime/parameters.h"
+
 namespace {
 
 constexpr int kOne = 2048;      // a weight of 1
 constexpr int64_t kMost = 1 << 15;  // pixels of a side
 
-struct Plan {  // in the order in which they come
-  int64_t height, width, top, left, rows, columns, resized_rows, resized_columns, crop_top, crop_left, mirrored, reversed;
-
-  // Returns true if all addresses lie in the image.
-  bool holds(int64_t bytes, int64_t channels, int64_t out_rows, int64_t out_columns) const {
-    return 0 < height && height <= kMost && 0 < width && width <= kMost && height * width * channels <= bytes && 0 <= top && 0 <= left && 0 < rows &&
-           rows <= height - std::min(top, height) && 0 < columns && columns <= width - std::min(left, width) && 0 < resized_rows &&
-           resized_rows <= kMost && 0 < resized_columns && resized_columns <= kMost && 0 <= crop_top && crop_top <= resized_rows - out_rows &&
-           0 <= crop_left && crop_left <= resized_columns - out_columns;
-  }
-};
+// Returns true if all addresses lie in the image.
+bool holds(const ImageCutParams& cut, int64_t bytes, int64_t channels, int64_t out_rows, int64_t out_columns) {
+  return 0 < cut.height && cut.height <= kMost && 0 < cut.width && cut.width <= kMost && cut.height * cut.width * channels <= bytes && 0 <= cut.top &&
+         0 <= cut.left && 0 < cut.rows && cut.rows <= cut.height - std::min(cut.top, cut.height) && 0 < cut.columns &&
+         cut.columns <= cut.width - std::min(cut.left, cut.width) && 0 < cut.resized_rows && cut.resized_rows <= kMost && 0 < cut.resized_columns &&
+         cut.resized_columns <= kMost && 0 <= cut.crop_top && cut.crop_top <= cut.resized_rows - out_rows && 0 <= cut.crop_left &&
+         cut.crop_left <= cut.resized_columns - out_columns;
+}
 
 // Where a resized coordinate lies: between `first` and `second`, whose weights are kOne - weight and weight.
 struct Place {
@@ -48,12 +47,12 @@ struct Columns {  // for each column of the result where its pixels begin in a r
   std::unique_ptr<int16_t[]> weights;
   int64_t count, padded;
 
-  Columns(const Plan& plan, int64_t out_columns) : count(out_columns), padded((out_columns + 7) & ~int64_t(7)) {
+  Columns(const ImageCutParams& cut, int64_t out_columns) : count(out_columns), padded((out_columns + 7) & ~int64_t(7)) {
     at.reset(new int32_t[padded]);
     weights.reset(new int16_t[padded * 2]);
     for (int64_t j = 0; j < padded; ++j) {
       const int64_t column = std::min(j, count - 1);
-      Place place(plan.crop_left + (plan.mirrored ? count - 1 - column : column), plan.columns, plan.resized_columns);
+      Place place(cut.crop_left + (cut.mirrored ? count - 1 - column : column), cut.columns, cut.resized_columns);
       if (place.first == place.second) {  // one pixel counts; another has to follow where it begins, if there is one
         const bool last = place.first > 0;
         place.first -= last, place.weight = last ? kOne : 0;
@@ -135,9 +134,9 @@ inline void look_up(const uint8_t* pixels, int channel, const T* table, T* to, i
 }
 
 template <typename T, int C, bool kPlanes>
-void finish(const uint8_t* image, const Plan& plan, const T* table, T* out, int64_t out_rows, int64_t out_columns) {
-  const Columns<C> columns(plan, out_columns);
-  const int64_t length = 4 * columns.padded, stride = plan.width * C, used = plan.columns * C;
+void finish(const uint8_t* image, const ImageCutParams& cut, const T* table, T* out, int64_t out_rows, int64_t out_columns) {
+  const Columns<C> columns(cut, out_columns);
+  const int64_t length = 4 * columns.padded, stride = cut.width * C, used = cut.columns * C;
   std::unique_ptr<int16_t[]> kept(new int16_t[2 * length]());
   std::unique_ptr<uint8_t[]> pixels(new uint8_t[length]), padded(new uint8_t[used + 16]());
   int64_t held[2] = {-1, -1};
@@ -145,8 +144,8 @@ void finish(const uint8_t* image, const Plan& plan, const T* table, T* out, int6
   const auto row = [&](int64_t y) -> const int16_t* {
     const int slot = int(y & 1);
     if (held[slot] != y) {
-      const uint8_t* in = image + (plan.top + y) * stride + plan.left * C;
-      if (plan.top + y + 1 == plan.height || stride < 8) {
+      const uint8_t* in = image + (cut.top + y) * stride + cut.left * C;
+      if (cut.top + y + 1 == cut.height || stride < 8) {
         std::memcpy(padded.get(), in, size_t(used));
         in = padded.get();
       }
@@ -156,38 +155,35 @@ void finish(const uint8_t* image, const Plan& plan, const T* table, T* out, int6
     return kept.get() + slot * length;
   };
   for (int64_t y = 0; y < out_rows; ++y) {
-    const Place place(plan.crop_top + y, plan.rows, plan.resized_rows);
+    const Place place(cut.crop_top + y, cut.rows, cut.resized_rows);
     const int16_t* upper = row(place.first);
     const int16_t* lower = row(place.second);
     down(upper, lower, place.weight, pixels.get(), length);
     for (int c = 0; c < C; ++c) {
       T* to = kPlanes ? out + (c * out_rows + y) * out_columns : out + y * out_columns * C + c;
-      look_up<T, kPlanes ? 1 : C>(pixels.get(), plan.reversed && c < 3 && C > 1 ? 2 - c : c, table + 256 * c, to, out_columns);
+      look_up<T, kPlanes ? 1 : C>(pixels.get(), cut.reversed && c < 3 && C > 1 ? 2 - c : c, table + 256 * c, to, out_columns);
     }
   }
 }
 
 template <typename T, bool kPlanes>
-void run(const uint8_t* image, const int64_t* numbers, const T* table, T* out, int64_t bytes, int64_t channels, int64_t rows, int64_t columns) {
-  Plan plan;
-  static_assert(sizeof plan == 12 * sizeof(int64_t), "a plan is 12 numbers");
-  std::memcpy(&plan, numbers, sizeof plan);
-  if (rows <= 0 || columns <= 0 || !plan.holds(bytes, channels, rows, columns)) return;
-  if (channels == 1) finish<T, 1, kPlanes>(image, plan, table, out, rows, columns);
-  if (channels == 3) finish<T, 3, kPlanes>(image, plan, table, out, rows, columns);
-  if (channels == 4) finish<T, 4, kPlanes>(image, plan, table, out, rows, columns);
+void run(const uint8_t* image, const ImageCutParams cut, const T* table, T* out, int64_t bytes, int64_t channels, int64_t rows, int64_t columns) {
+  if (rows <= 0 || columns <= 0 || !holds(cut, bytes, channels, rows, columns)) return;
+  if (channels == 1) finish<T, 1, kPlanes>(image, cut, table, out, rows, columns);
+  if (channels == 3) finish<T, 3, kPlanes>(image, cut, table, out, rows, columns);
+  if (channels == 4) finish<T, 4, kPlanes>(image, cut, table, out, rows, columns);
 }
 
 }  // namespace
 
 #define ENTRIES(name, T)                                                                                                                     \
-  void planes_##name(const uint8_t* image, const int64_t* plan, const T* table, T* out, int64_t bytes, int64_t channels, int64_t rows,     \
-                     int64_t columns) {                                                                                                     \
-    run<T, true>(image, plan, table, out, bytes, channels, rows, columns);                                                                  \
-  }                                                                                                                                         \
-  void pixels_##name(const uint8_t* image, const int64_t* plan, const T* table, T* out, int64_t bytes, int64_t channels, int64_t rows,     \
-                     int64_t columns) {                                                                                                     \
-    run<T, false>(image, plan, table, out, bytes, channels, rows, columns);                                                                 \
+  void planes_##name(const uint8_t* image, const ImageCutParams* cut, const T* table, T* out, int64_t bytes, int64_t channels, int64_t rows, \
+                     int64_t columns) {                                                                                                      \
+    run<T, true>(image, *cut, table, out, bytes, channels, rows, columns);                                                                   \
+  }                                                                                                                                          \
+  void pixels_##name(const uint8_t* image, const ImageCutParams* cut, const T* table, T* out, int64_t bytes, int64_t channels, int64_t rows, \
+                     int64_t columns) {                                                                                                      \
+    run<T, false>(image, *cut, table, out, bytes, channels, rows, columns);                                                                  \
   }
 
 extern "C" {

@@ -8,13 +8,15 @@ import torch
 
 from ...base import MXNetError
 from ..runtime.contract import Kernel
+from ..runtime.parameters import ImageCutParams, field_names
 
 _MOST = 1 << 15  # pixels of a side
+_FIELDS = field_names(ImageCutParams)
 
 
 def _kernel(entry: str, out: str) -> Kernel:
-    return Kernel("image/transform", f"{entry}_{{T}}", {"image": "uint8 (n)", "plan": "int64 (12)", "table": "T (c, 256)", "out": f"T {out}"},
-                  sizes=("n", "c", "h", "w"), threads=False,
+    return Kernel("image/transform", f"{entry}_{{T}}", {"image": "uint8 (n)", "plan": f"int64 ({len(_FIELDS)})", "table": "T (c, 256)",
+                                                            "out": f"T {out}"}, sizes=("n", "c", "h", "w"), threads=False,
                   preconditions=("T == 'float32' or T == 'float16' or T == 'uint8' or T == 'int8'", "c == 1 or c == 3 or c == 4"))
 
 
@@ -84,10 +86,10 @@ def finish(image: torch.Tensor, cut: Cut, table: torch.Tensor, out: torch.Tensor
     """
     kernel = _PIXELS if pixels else _PLANES
     try:
-        plan = torch.tensor([*map(operator.index, cut)], dtype=torch.int64)
+        numbers = torch.tensor([operator.index(getattr(cut, name)) for name in _FIELDS], dtype=torch.int64)
     except (TypeError, ValueError, RuntimeError):  # the last two from torch, of numbers beyond 64 bits
         raise MXNetError(f"kernel image: a cut is 12 whole numbers of 64 bits, received {cut}") from None
-    arrays = image, plan, table, out
+    arrays = image, numbers, table, out
     run: Any = kernel.plan(arrays)
     if run is None:
         raise kernel.error(arrays)

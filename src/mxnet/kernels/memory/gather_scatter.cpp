@@ -14,16 +14,16 @@ constexpr int64_t kAtHand = 1 << 14;  // numbers that are still in a near cache 
 // while a branch for each row is often mispredicted.
 template <typename Source>
 void each_row(float* out, int64_t n, int64_t width, float value, int threads, Source source) {
-  const bool past = is_large(n * width);
+  const bool streaming = is_large(n * width);
   const std::vector<float> empty(width, value);
 #pragma omp parallel num_threads(threads)
   {
 #pragma omp for schedule(static)
     for (int64_t i = 0; i < n; ++i) {
       __builtin_prefetch(source(std::min(i + kAhead, n - 1), empty.data()));
-      put(out + i * width, source(i, empty.data()), width, past);
+      put(out + i * width, source(i, empty.data()), width, streaming);
     }
-    finish(past);
+    store_fence(streaming);
   }
 }
 
@@ -50,46 +50,46 @@ void gather(const float* in, const T* index, float* out, int64_t n, int64_t coun
 // Rows of `off` with `on` at the index, if it lies in range.
 template <typename T>
 void mark(const T* index, float* out, int64_t n, int64_t width, float on, float off, int threads) {
-  const bool past = is_large(n * width);
+  const bool streaming = is_large(n * width);
 #pragma omp parallel num_threads(threads)
   {
-    std::vector<float> row(past ? width : 0, off);
+    std::vector<float> row(streaming ? width : 0, off);
 #pragma omp for schedule(static)
     for (int64_t i = 0; i < n; ++i) {
       const int64_t at = index[i] > T(-1) && index[i] < T(width) ? int64_t(index[i]) : -1;
-      if (!past) fill(out + i * width, off, width, past);
-      float* numbers = past ? row.data() : out + i * width;
+      if (!streaming) fill(out + i * width, off, width, streaming);
+      float* numbers = streaming ? row.data() : out + i * width;
       if (at >= 0) numbers[at] = on;
-      if (!past) continue;
-      put(out + i * width, numbers, width, past);
+      if (!streaming) continue;
+      put(out + i * width, numbers, width, streaming);
       if (at >= 0) numbers[at] = off;
     }
-    finish(past);
+    store_fence(streaming);
   }
 }
 
 // The way back: one number in each row, zeros beside it. Some rows at a time, so that they are at hand when the numbers come.
 template <typename T>
 void place(const float* values, const T* index, float* out, int64_t n, int64_t width, int threads) {
-  const bool past = is_large(n * width);
+  const bool streaming = is_large(n * width);
   const int64_t together = std::max<int64_t>(1, kAtHand / width);
 #pragma omp parallel num_threads(threads)
   {
-    std::vector<float> row(past ? width : 0);
+    std::vector<float> row(streaming ? width : 0);
 #pragma omp for schedule(static)
     for (int64_t first = 0; first < n; first += together) {
       const int64_t last = std::min(first + together, n);
-      if (!past) std::memset(out + first * width, 0, size_t((last - first) * width) * sizeof(float));
+      if (!streaming) std::memset(out + first * width, 0, size_t((last - first) * width) * sizeof(float));
       for (int64_t i = first; i < last; ++i) {
         const int64_t at = nearest(index[i], width);
-        float* numbers = past ? row.data() : out + i * width;
+        float* numbers = streaming ? row.data() : out + i * width;
         numbers[at] = values[i];
-        if (!past) continue;
-        put(out + i * width, numbers, width, past);  // whole lines: a partly written one would be read again
+        if (!streaming) continue;
+        put(out + i * width, numbers, width, streaming);  // whole lines: a partly written one would be read again
         numbers[at] = 0;
       }
     }
-    finish(past);
+    store_fence(streaming);
   }
 }
 
@@ -152,7 +152,7 @@ void add(const float* rows, const int64_t* index, float* out, int64_t n, int64_t
       next[i] = first[index[i]];
       first[index[i]] = i;
     }
-  const bool past = is_large(n * width);
+  const bool streaming = is_large(n * width);
 #pragma omp parallel num_threads(threads)
   {
     std::vector<float> sum(width);
@@ -160,9 +160,9 @@ void add(const float* rows, const int64_t* index, float* out, int64_t n, int64_t
     for (int64_t i = 0; i < n; ++i) {
       int64_t at = first[i];
       if (at < 0) {
-        fill(out + i * width, 0, width, past);
+        fill(out + i * width, 0, width, streaming);
       } else if (next[at] < 0) {
-        put(out + i * width, rows + at * width, width, past);
+        put(out + i * width, rows + at * width, width, streaming);
       } else {
         std::copy(rows + at * width, rows + (at + 1) * width, sum.begin());
         while ((at = next[at]) >= 0) {
@@ -170,22 +170,22 @@ void add(const float* rows, const int64_t* index, float* out, int64_t n, int64_t
 #pragma omp simd
           for (int64_t j = 0; j < width; ++j) sum[j] += row[j];
         }
-        put(out + i * width, sum.data(), width, past);
+        put(out + i * width, sum.data(), width, streaming);
       }
     }
-    finish(past);
+    store_fence(streaming);
   }
 }
 
 // Sums of each row and all before it in its matrix (length, width), or all behind it. They are added up in double precision.
 void sum_up(const float* in, float* out, int64_t n, int64_t length, int64_t width, int64_t backwards, int threads) {
-  constexpr int64_t kTogether = 64;  // columns
-  const int64_t pieces = (width + kTogether - 1) / kTogether, step = backwards ? -width : width;
+  constexpr int64_t kColumnsAtOnce = 64;  // columns
+  const int64_t pieces = (width + kColumnsAtOnce - 1) / kColumnsAtOnce, step = backwards ? -width : width;
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (int64_t i = 0; i < n * pieces; ++i) {
-    const int64_t column = i % pieces * kTogether, at = i / pieces * length * width + (backwards ? (length - 1) * width : 0) + column;
-    const int64_t count = std::min(kTogether, width - column);
-    double sums[kTogether] = {};
+    const int64_t column = i % pieces * kColumnsAtOnce, at = i / pieces * length * width + (backwards ? (length - 1) * width : 0) + column;
+    const int64_t count = std::min(kColumnsAtOnce, width - column);
+    double sums[kColumnsAtOnce] = {};
     for (int64_t k = 0; k < length; ++k) {
       const float* row = in + at + k * step;
       float* sum = out + at + k * step;

@@ -15,7 +15,7 @@ void square(const float* in, float* out, int64_t in_row, int64_t out_row) {
   vec rows[kLanes];
 #pragma GCC unroll 16
   for (int i = 0; i < kLanes; ++i) rows[i] = load(in + i * in_row);
-  turn(rows);
+  transpose_square(rows);
 #pragma GCC unroll 16
   for (int i = 0; i < kLanes; ++i) store(out + i * out_row, rows[i]);
 }

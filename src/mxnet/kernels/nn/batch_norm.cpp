@@ -16,6 +16,7 @@
 #include <immintrin.h>
 #endif
 
+#include "runtime/parameters.h"
 #include "runtime/streaming_stores.h"
 #include "runtime/vectors.h"
 
@@ -62,19 +63,20 @@ void store(T* p, vec v, int64_t count) {
 template <typename T>
 bool streams(const T* p, int64_t channels) {
 #if defined(__SSE2__)
-  return channels % kLanes == 0 && kLanes * sizeof(T) % sizeof(Piece) == 0 && reinterpret_cast<uintptr_t>(p) % 64 == 0;
+  return channels % kLanes == 0 && kLanes * sizeof(T) % sizeof(StreamUnit) == 0 && reinterpret_cast<uintptr_t>(p) % 64 == 0;
 #else
   return false;
 #endif
 }
 
 template <typename T>
-void store_past(T* p, vec v) {
+void store_streaming(T* p, vec v) {
 #if defined(__SSE2__)
   alignas(64) T part[kLanes];
   store(part, v);
   float* to = reinterpret_cast<float*>(p);
-  for (int64_t i = 0; i < int64_t(sizeof part / sizeof(float)); i += kPiece) stream(to + i, piece(reinterpret_cast<const float*>(part) + i));
+  for (int64_t i = 0; i < int64_t(kLanes * sizeof(T) / sizeof(float)); i += kUnitFloats)
+    stream(to + i, load_unit(reinterpret_cast<const float*>(part) + i));
 #endif
 }
 
@@ -122,129 +124,171 @@ void reduce(int64_t rows, int64_t channels, int threads, std::vector<double>& fi
     }
 }
 
+// The arrays of a forward pass: x, the residual (or null) and out are (rows, channels), the others (channels); gamma may be null.
+template <typename T>
+struct Forward {
+  const T *x, *residual;
+  const float *gamma, *beta;
+  float *moving_mean, *moving_var;
+  T* out;
+  float *mean, *deviation;
+  int64_t rows, channels;
+};
+
+// Those of a backward pass; `out` and `masked`, the residual's gradient, are null where there was no residual.
+template <typename T>
+struct Backward {
+  const T *dout, *x, *out;
+  const float *gamma, *beta, *mean, *deviation;
+  T *dx, *masked;
+  float *dgamma, *dbeta;
+  int64_t rows, channels;
+};
+
 template <typename T, bool relu, bool residual>
-void normalize(const T* x, const T* added, T* out, const float* scale, const float* offset, int64_t rows, int64_t channels, bool past, int threads) {
-  past = past && streams(out, channels);
+void normalize(const Forward<T>& a, const float* scale, const float* offset, bool streaming, int threads) {
+  streaming = streaming && streams(a.out, a.channels);
 #pragma omp parallel num_threads(threads)
   {
-    Share share(rows);
+    const Share share(a.rows);
+    const T *x = a.x, *added = a.residual;
+    T* out = a.out;
+    const int64_t channels = a.channels;
     for (int64_t row = share.begin; row < share.end; ++row) {
       const int64_t first = row * channels;
       over(channels, [=](int64_t c, int64_t count) __attribute__((always_inline)) {
         vec value = load(x + first + c, count) * load(scale + c, count) + load(offset + c, count);
         if (residual) value += load(added + first + c, count);
         if (relu) value = value > 0 ? value : 0.f * value;  // a NaN stays one
-        past ? store_past(out + first + c, value) : store(out + first + c, value, count);
+        streaming ? store_streaming(out + first + c, value) : store(out + first + c, value, count);
       });
     }
-    finish(past);
+    store_fence(streaming);
   }
 }
 
 template <typename T>
-void forward(const T* x, const T* added, const float* gamma, const float* beta, float* moving_mean, float* moving_var, T* out, float* mean,
-             float* deviation, int64_t rows, int64_t channels, float eps, float momentum, int relu, int past, int threads) {
+void forward(const Forward<T>& a, const BatchNormForwardParams& params, int threads) {
+  const int64_t channels = a.channels;
+  const T* x = a.x;
   std::vector<double> sums, squares;
   std::vector<float> shift(channels), scale(channels), offset(channels);
   for (int64_t c = 0; c < channels; ++c) shift[c] = load(x + c, 1)[0];  // near the mean, so that the squares stay small
   const float* around = shift.data();
-  reduce(rows, channels, threads, sums, squares, [=](int64_t row, float* sum, float* square) {
+  reduce(a.rows, channels, threads, sums, squares, [=](int64_t row, float* sum, float* square) {
     over(channels, [=](int64_t c, int64_t count) __attribute__((always_inline)) {
       const vec value = load(x + row * channels + c, count) - load(around + c, count);
       store(sum + c, load(sum + c, count) + value, count);
       store(square + c, load(square + c, count) + value * value, count);
     });
   });
+  const float momentum = params.momentum;
   for (int64_t c = 0; c < channels; ++c) {
-    double m = sums[c] / rows, v = std::max(squares[c] / rows - m * m, 0.0);
-    mean[c] = float(m + shift[c]);
-    deviation[c] = float(1.0 / std::sqrt(v + eps));
-    moving_mean[c] = momentum * moving_mean[c] + (1 - momentum) * mean[c];
-    moving_var[c] = momentum * moving_var[c] + (1 - momentum) * float(v);
-    scale[c] = (gamma ? gamma[c] : 1.f) * deviation[c];
-    offset[c] = beta[c] - mean[c] * scale[c];
+    const double m = sums[c] / a.rows, v = std::max(squares[c] / a.rows - m * m, 0.0);
+    a.mean[c] = float(m + shift[c]);
+    a.deviation[c] = float(1.0 / std::sqrt(v + params.eps));
+    a.moving_mean[c] = momentum * a.moving_mean[c] + (1 - momentum) * a.mean[c];
+    a.moving_var[c] = momentum * a.moving_var[c] + (1 - momentum) * float(v);
+    scale[c] = (a.gamma ? a.gamma[c] : 1.f) * a.deviation[c];
+    offset[c] = a.beta[c] - a.mean[c] * scale[c];
   }
-  auto run = relu ? (added ? normalize<T, true, true> : normalize<T, true, false>) : (added ? normalize<T, false, true> : normalize<T, false, false>);
-  run(x, added, out, scale.data(), offset.data(), rows, channels, past, threads);
+  const auto with_relu = a.residual ? normalize<T, true, true> : normalize<T, true, false>;
+  const auto without = a.residual ? normalize<T, false, true> : normalize<T, false, false>;
+  (params.relu ? with_relu : without)(a, scale.data(), offset.data(), params.streaming, threads);
+}
+
+// The incoming gradient where the ReLU was on, else 0.
+template <bool relu>
+inline __attribute__((always_inline)) vec masked(vec value, vec before) {
+  return !relu ? value : before > 0 ? value : vec{};
+}
+
+// dx = scale * gradient + b * x + d, where the gradient is masked; (channels) each. `scale` and `offset` are those of the forward pass.
+struct Coefficients {
+  std::vector<float> scale, offset, b, d;
+  explicit Coefficients(int64_t channels) : scale(channels), offset(channels), b(channels), d(channels) {}
+};
+
+template <typename T, bool relu, bool residual>
+void write_dx(const Backward<T>& a, const Coefficients& of, bool streaming, int threads) {
+  streaming = streaming && streams(a.dx, a.channels);
+#pragma omp parallel num_threads(threads)
+  {
+    const Share share(a.rows);
+    const T *x = a.x, *gradient = residual ? a.masked : a.dout;
+    T* dx = a.dx;
+    const float *scale = of.scale.data(), *offset = of.offset.data(), *b = of.b.data(), *d = of.d.data();
+    const int64_t channels = a.channels;
+    for (int64_t row = share.begin; row < share.end; ++row) {
+      const int64_t first = row * channels;
+      over(channels, [=](int64_t c, int64_t count) __attribute__((always_inline)) {
+        const vec in = load(x + first + c, count), by = load(scale + c, count);
+        vec value = load(gradient + first + c, count);
+        if (!residual) value = masked<relu>(value, in * by + load(offset + c, count));
+        value = by * value + load(b + c, count) * in + load(d + c, count);
+        streaming ? store_streaming(dx + first + c, value) : store(dx + first + c, value, count);
+      });
+    }
+    store_fence(streaming);
+  }
 }
 
 // Masks the incoming gradient where the ReLU's result was 0: by `out` with a residual, else recomputed from x, which is read anyway. With a residual
-// the masked gradient is written to `kept`, as the residual's gradient.
+// the masked gradient is written, as the residual's gradient.
 template <typename T, bool relu, bool residual>
-void backward_as(const T* dout, const T* x, const T* out, const float* gamma, const float* beta, const float* mean, const float* deviation, T* dx,
-                 T* kept, float* dgamma, float* dbeta, int64_t rows, int64_t channels, bool past, int threads) {
+void backward_as(const Backward<T>& a, bool streaming, int threads) {
+  const int64_t channels = a.channels;
   std::vector<double> sums, products;
-  std::vector<float> scales(channels), offsets(channels);
+  Coefficients of(channels);
   for (int64_t c = 0; c < channels; ++c) {
-    scales[c] = (gamma ? gamma[c] : 1.f) * deviation[c];
-    offsets[c] = beta[c] - mean[c] * scales[c];
+    of.scale[c] = (a.gamma ? a.gamma[c] : 1.f) * a.deviation[c];
+    of.offset[c] = a.beta[c] - a.mean[c] * of.scale[c];
   }
-  const float *scale = scales.data(), *offset = offsets.data();
-  // Where the ReLU was on.
-  auto masked = [=](vec value, vec before) __attribute__((always_inline)) { return !relu ? value : before > 0 ? value : vec{}; };
-  reduce(rows, channels, threads, sums, products, [=](int64_t row, float* sum, float* product) {
-    const int64_t first = row * channels;
-    over(channels, [=](int64_t c, int64_t count) __attribute__((always_inline)) {
-      const vec in = load(x + first + c, count);
-      const vec before = residual && relu ? load(out + first + c, count) : in * load(scale + c, count) + load(offset + c, count);
-      const vec value = masked(load(dout + first + c, count), before);
-      if (residual) store(kept + first + c, value, count);
-      store(sum + c, load(sum + c, count) + value, count);
-      store(product + c, load(product + c, count) + value * (in - load(mean + c, count)), count);
-    });
-  });
-  // dx = scale * dout + b * x + d
-  std::vector<float> b(channels), d(channels);
+  const float *scale = of.scale.data(), *offset = of.offset.data();
+  reduce(a.rows, channels, threads, sums, products,
+         [=, dout = a.dout, x = a.x, out = a.out, kept = a.masked, mean = a.mean](int64_t row, float* sum, float* product) {
+           const int64_t first = row * channels;
+           over(channels, [=](int64_t c, int64_t count) __attribute__((always_inline)) {
+             const vec in = load(x + first + c, count);
+             const vec before = residual && relu ? load(out + first + c, count) : in * load(scale + c, count) + load(offset + c, count);
+             const vec value = masked<relu>(load(dout + first + c, count), before);
+             if (residual) store(kept + first + c, value, count);
+             store(sum + c, load(sum + c, count) + value, count);
+             store(product + c, load(product + c, count) + value * (in - load(mean + c, count)), count);
+           });
+         });
   for (int64_t c = 0; c < channels; ++c) {
-    dbeta[c] = float(sums[c]);
-    dgamma[c] = float(products[c] * deviation[c]);
-    b[c] = float(-scale[c] * products[c] * deviation[c] * deviation[c] / rows);
-    d[c] = float(-scale[c] * sums[c] / rows - double(b[c]) * mean[c]);
+    a.dbeta[c] = float(sums[c]);
+    a.dgamma[c] = float(products[c] * a.deviation[c]);
+    of.b[c] = float(-scale[c] * products[c] * a.deviation[c] * a.deviation[c] / a.rows);
+    of.d[c] = float(-scale[c] * sums[c] / a.rows - double(of.b[c]) * a.mean[c]);
   }
-  const float *pb = b.data(), *pd = d.data();
-  past = past && streams(dx, channels);
-#pragma omp parallel num_threads(threads)
-  {
-    Share share(rows);
-    for (int64_t row = share.begin; row < share.end; ++row) {
-      const int64_t first = row * channels;
-      const T* g = residual ? kept : dout;
-      over(channels, [=](int64_t c, int64_t count) __attribute__((always_inline)) {
-        const vec in = load(x + first + c, count), by = load(scale + c, count);
-        vec value = load(g + first + c, count);
-        if (!residual) value = masked(value, in * by + load(offset + c, count));
-        value = by * value + load(pb + c, count) * in + load(pd + c, count);
-        past ? store_past(dx + first + c, value) : store(dx + first + c, value, count);
-      });
-    }
-    finish(past);
-  }
+  write_dx<T, relu, residual>(a, of, streaming, threads);
 }
 
 template <typename T>
-void backward(const T* dout, const T* x, const T* out, const float* gamma, const float* beta, const float* mean, const float* deviation, T* dx,
-              T* kept, float* dgamma, float* dbeta, int64_t rows, int64_t channels, int relu, int past, int threads) {
-  auto run = relu ? (kept ? backward_as<T, true, true> : backward_as<T, true, false>) : (kept ? backward_as<T, false, true> : backward_as<T, false, false>);
-  run(dout, x, out, gamma, beta, mean, deviation, dx, kept, dgamma, dbeta, rows, channels, past, threads);
+void backward(const Backward<T>& a, const BatchNormBackwardParams& params, int threads) {
+  const auto with_relu = a.masked ? backward_as<T, true, true> : backward_as<T, true, false>;
+  const auto without = a.masked ? backward_as<T, false, true> : backward_as<T, false, false>;
+  (params.relu ? with_relu : without)(a, params.streaming, threads);
 }
 
 }  // namespace
 
 extern "C" {
 
-// With `past`, results are written past the caches.
-#define REMEX_BATCH_NORM(suffix, T)                                                                                                               \
-  void forward_##suffix(const T* x, const T* added, const float* gamma, const float* beta, float* moving_mean, float* moving_var, T* out,         \
-                        float* mean, float* deviation, int64_t rows, int64_t channels, float eps, float momentum, int relu, int past,             \
-                        int threads) {                                                                                                            \
-    forward<T>(x, added, gamma, beta, moving_mean, moving_var, out, mean, deviation, rows, channels, eps, momentum, relu, past, threads);         \
-  }                                                                                                                                               \
-  void backward_##suffix(const T* dout, const T* x, const T* out, const float* gamma, const float* beta, const float* mean,                       \
-                         const float* deviation, T* dx, T* kept, float* dgamma, float* dbeta, int64_t rows, int64_t channels, int relu, int past, \
-                         int threads) {                                                                                                           \
-    backward<T>(dout, x, out, gamma, beta, mean, deviation, dx, kept, dgamma, dbeta, rows, channels, relu, past, threads);                        \
+#define REMEX_BATCH_NORM(suffix, T)                                                                                                                 \
+  void forward_##suffix(const T* x, const T* residual, const float* gamma, const float* beta, float* moving_mean, float* moving_var, T* out,        \
+                        float* mean, float* deviation, int64_t rows, int64_t channels, const BatchNormForwardParams* params, int threads) {         \
+    forward<T>({x, residual, gamma, beta, moving_mean, moving_var, out, mean, deviation, rows, channels}, *params, threads);                        \
+  }                                                                                                                                                 \
+  void backward_##suffix(const T* dout, const T* x, const T* out, const float* gamma, const float* beta, const float* mean, const float* deviation, \
+                         T* dx, T* masked, float* dgamma, float* dbeta, int64_t rows, int64_t channels, const BatchNormBackwardParams* params,      \
+                         int threads) {                                                                                                             \
+    backward<T>({dout, x, out, gamma, beta, mean, deviation, dx, masked, dgamma, dbeta, rows, channels}, *params, threads);                         \
   }
 
 REMEX_BATCH_NORM(float32, float)
 REMEX_BATCH_NORM(bfloat16, bfloat16)
-}
+
+}  // extern "C"

@@ -8,6 +8,7 @@ import torch
 
 from ... import processor
 from ..runtime.contract import Kernel
+from ..runtime.parameters import BatchNormBackwardParams, BatchNormForwardParams
 
 # Elements below which torch is done before a kernel would have been called (and no compiler is needed).
 _WORTHWHILE = 1 << 14
@@ -20,14 +21,14 @@ _forward = Kernel(
     {"data": _IMAGES, "residual": f"{_IMAGES} optional", "gamma": f"{_VECTOR} optional", "beta": _VECTOR, "moving_mean": _VECTOR,
      "moving_var": _VECTOR},
     {"out": _IMAGES, "mean": _VECTOR, "deviation": _VECTOR},
-    preconditions=("n * c * h * w >= 1",), sizes=("n * h * w", "c"), numbers="ffii")  # eps, momentum, relu, non-temporal stores
+    preconditions=("n * c * h * w >= 1",), sizes=("n * h * w", "c"), numbers=BatchNormForwardParams)
 
 _backward = Kernel(
     "nn/batch_norm", "backward_{T}",
     {"dout": _IMAGES, "data": _IMAGES, "out": f"{_IMAGES} optional", "gamma": f"{_VECTOR} optional", "beta": _VECTOR, "mean": _VECTOR,
      "deviation": _VECTOR},
     {"dx": _IMAGES, "kept": f"{_IMAGES} if out", "dgamma": _VECTOR, "dbeta": _VECTOR},
-    preconditions=("n * c * h * w >= 1",), sizes=("n * h * w", "c"), numbers="ii")  # relu, non-temporal stores
+    preconditions=("n * c * h * w >= 1",), sizes=("n * h * w", "c"), numbers=BatchNormBackwardParams)
 
 
 @functools.cache

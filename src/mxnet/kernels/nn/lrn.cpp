@@ -7,11 +7,11 @@
 
 namespace {
 
-constexpr int64_t kPixels = 256;  // at most so many are taken together, so that all channels of them stay in the cache
-constexpr int64_t kLine = 2048;  // likewise, of the channels that one sees
-constexpr int64_t kTogether = 64;  // pixels whose sums fit into registers
+constexpr int64_t kBackwardPixels = 256;  // at most so many are taken together, so that all channels of them stay in the cache
+constexpr int64_t kForwardPixels = 2048;  // likewise, of the channels that one sees
+constexpr int64_t kPixelsAtOnce = 64;     // pixels whose sums fit into registers
 
-int64_t padded(int64_t pixels) { return (pixels + kTogether - 1) / kTogether * kTogether; }
+int64_t padded(int64_t pixels) { return (pixels + kPixelsAtOnce - 1) / kPixelsAtOnce * kPixelsAtOnce; }
 
 struct Rule {
   float alpha, beta, knorm;  // alpha is divided by the number of channels already
@@ -20,7 +20,7 @@ struct Rule {
 
 // Roots by division take most of the time, so base ** -0.75 is the cube of base ** -0.25: a guess from the exponent (3 % off), and three
 // steps of Newton's method for r ** -4 = base. It is for bases that are neither tiny, nor huge, nor NaN.
-inline float falls_by_three_quarters(float base) {
+inline float pow_minus_three_quarters(float base) {
   union {
     float value;
     int32_t bits;
@@ -35,11 +35,11 @@ inline float falls_by_three_quarters(float base) {
 }
 
 // Makes base ** -beta of each number of a line.
-void fall(const float* __restrict base, float* __restrict out, int64_t pixels, float beta) {
+void pow_negative(const float* __restrict base, float* __restrict out, int64_t pixels, float beta) {
   int32_t unusual = beta != 0.75f;
   for (int64_t i = 0; i < pixels; ++i) unusual |= !(base[i] > 1e-30f) | !(base[i] < 1e30f);
   if (!unusual)
-    for (int64_t i = 0; i < pixels; ++i) out[i] = falls_by_three_quarters(base[i]);
+    for (int64_t i = 0; i < pixels; ++i) out[i] = pow_minus_three_quarters(base[i]);
   else
     for (int64_t i = 0; i < pixels; ++i) out[i] = std::pow(base[i], -beta);
 }
@@ -72,13 +72,13 @@ void forward(const float* __restrict in, float* __restrict out, float* ring, int
       std::fill(entering, entering + pixels, 0.0f);
     }
     if (c < 0) continue;
-    for (int64_t i = 0; i < pixels; i += kTogether) {
-      float base[kTogether] = {}, factor[kTogether];
+    for (int64_t i = 0; i < pixels; i += kPixelsAtOnce) {
+      float base[kPixelsAtOnce] = {}, factor[kPixelsAtOnce];
       for (int64_t k = 0; k < width; ++k)
-        for (int64_t j = 0; j < kTogether; ++j) base[j] += ring[k * length + i + j];
-      for (int64_t j = 0; j < kTogether; ++j) base[j] = rule.knorm + rule.alpha * base[j];
-      fall(base, factor, kTogether, rule.beta);
-      const int64_t count = std::min(kTogether, pixels - i);
+        for (int64_t j = 0; j < kPixelsAtOnce; ++j) base[j] += ring[k * length + i + j];
+      for (int64_t j = 0; j < kPixelsAtOnce; ++j) base[j] = rule.knorm + rule.alpha * base[j];
+      pow_negative(base, factor, kPixelsAtOnce, rule.beta);
+      const int64_t count = std::min(kPixelsAtOnce, pixels - i);
       for (int64_t j = 0; j < count; ++j) out[c * area + i + j] = in[c * area + i + j] * factor[j];
     }
   }
@@ -87,12 +87,12 @@ void forward(const float* __restrict in, float* __restrict out, float* ring, int
 // With s = knorm + alpha * (the sum of squares): dx = dy * s ** -beta - 2 * alpha * beta * x * (the sum of dy * x * s ** (-beta - 1)).
 void backward(const float* __restrict in, const float* __restrict dout, float* __restrict din, float* block, int64_t channels, int64_t area,
               int64_t pixels, const Rule& rule) {
-  float base[kPixels], factor[kPixels];
+  float base[kBackwardPixels], factor[kBackwardPixels];
   float* products = block + channels * pixels;
   squares(in, block, channels, area, pixels);
   for (int64_t c = 0; c < channels; ++c) {
     window(base, block, channels, c, pixels, rule);
-    fall(base, factor, pixels, rule.beta);
+    pow_negative(base, factor, pixels, rule.beta);
     for (int64_t i = 0; i < pixels; ++i) {
       const float scaled = dout[c * area + i] * factor[i];
       din[c * area + i] = scaled;
@@ -128,17 +128,15 @@ extern "C" {
 void respond(const float* in, float* out, int64_t images, int64_t channels, int64_t area, int64_t reach, float alpha, float beta, float knorm,
              int threads) {
   const Rule rule{alpha, beta, knorm, reach};
-  portions(images, channels, area, kLine, 2 * reach + 1, threads, [&](int64_t at, int64_t pixels, float* block) {
-    forward(in + at, out + at, block, channels, area, pixels, rule);
-  });
+  portions(images, channels, area, kForwardPixels, 2 * reach + 1, threads,
+           [&](int64_t at, int64_t pixels, float* block) { forward(in + at, out + at, block, channels, area, pixels, rule); });
 }
 
 void respond_back(const float* in, const float* dout, float* din, int64_t images, int64_t channels, int64_t area, int64_t reach, float alpha,
                   float beta, float knorm, int threads) {
   const Rule rule{alpha, beta, knorm, reach};
-  portions(images, channels, area, kPixels, 2 * channels, threads, [&](int64_t at, int64_t pixels, float* block) {
-    backward(in + at, dout + at, din + at, block, channels, area, pixels, rule);
-  });
+  portions(images, channels, area, kBackwardPixels, 2 * channels, threads,
+           [&](int64_t at, int64_t pixels, float* block) { backward(in + at, dout + at, din + at, block, channels, area, pixels, rule); });
 }
 
 }  // extern "C"

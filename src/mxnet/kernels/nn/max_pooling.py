@@ -1,15 +1,18 @@
 """Maximum pooling in two dimensions. Torch compares each window element by element: 14 times as slow as MXNet on large arrays."""
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 from ..runtime.contract import Kernel
+from ..runtime.parameters import MaxPoolingParams
 
 # Elements below which torch is done before a kernel would have been called (and no compiler is needed).
 _WORTHWHILE = 1 << 15
 _DATA, _RESULT, _MARKS = "float32 (n, c, h, w)", "float32 (n, c, p, q)", "uint8 (n, c, p, q)"
 _WINDOW = ("kernel_h", "kernel_w", "stride_h", "stride_w", "pad_h", "pad_w")
-_SIZES = ("n * c", "h", "w", "p", "q", *_WINDOW)
+_SIZES: dict[str, Any] = {"parameters": MaxPoolingParams, "sizes": {"planes": "n * c"}}
 _HEIGHT, _WIDTH = ("(h + 2 * pad_h - kernel_h + (stride_h - 1 if ceil else 0)) // stride_h + 1",
                    "(w + 2 * pad_w - kernel_w + (stride_w - 1 if ceil else 0)) // stride_w + 1")
 # The index of a window's largest element is stored in a byte; no window lies in the padding alone.
@@ -17,11 +20,11 @@ _PRECONDITIONS = ("kernel_h * kernel_w <= 256", "0 <= pad_h < kernel_h", "0 <= p
             "(p - 1) * stride_h - pad_h < h", "(q - 1) * stride_w - pad_w < w")
 
 _forward = Kernel("nn/max_pooling", "forward", {"data": _DATA}, {"out": _RESULT}, integers=(*_WINDOW, "ceil"), where={"p": _HEIGHT, "q": _WIDTH},
-                  preconditions=_PRECONDITIONS, sizes=_SIZES)
+                  preconditions=_PRECONDITIONS, **_SIZES)
 _forward_marked = Kernel("nn/max_pooling", "forward_marked", {"data": _DATA}, {"out": _RESULT, "marks": _MARKS}, integers=(*_WINDOW, "ceil"),
-                         where={"p": _HEIGHT, "q": _WIDTH}, preconditions=_PRECONDITIONS, sizes=_SIZES)
+                         where={"p": _HEIGHT, "q": _WIDTH}, preconditions=_PRECONDITIONS, **_SIZES)
 _backward = Kernel("nn/max_pooling", "backward", {"marks": _MARKS, "dout": _RESULT}, {"gradient": f"{_DATA} filled 0"},
-                   integers=("h", "w", *_WINDOW, "ceil"), preconditions=(*_PRECONDITIONS, f"p == {_HEIGHT}", f"q == {_WIDTH}"), sizes=_SIZES)
+                   integers=("h", "w", *_WINDOW, "ceil"), preconditions=(*_PRECONDITIONS, f"p == {_HEIGHT}", f"q == {_WIDTH}"), **_SIZES)
 
 
 def max_pool2d(data: torch.Tensor, kernel: tuple[int, ...], stride: tuple[int, ...], pad: tuple[int, ...], ceil: bool) -> torch.Tensor:

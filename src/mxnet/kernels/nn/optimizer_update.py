@@ -9,6 +9,7 @@ from typing import Any, Optional
 import torch
 
 from ..runtime.contract import Kernel
+from ..runtime.parameters import AdamaxParams, AdamParams
 
 WORTHWHILE = 1 << 16  # elements from which on the kernel is called (and compiled)
 _WEIGHT = "float32 (rows, width)"
@@ -21,8 +22,8 @@ def _arrays(first, second):
             "copy": f"{_WEIGHT} optional"}
 
 
-_adam = Kernel("nn/optimizer_update", "adam", _arrays("mean", "square"), numbers="fffffffff", **_REST)
-_adamax = Kernel("nn/optimizer_update", "adamax", _arrays("mean", "largest"), numbers="ffffffff", **_REST)
+_adam = Kernel("nn/optimizer_update", "adam", _arrays("mean", "square"), numbers=AdamParams, **_REST)
+_adamax = Kernel("nn/optimizer_update", "adamax", _arrays("mean", "largest"), numbers=AdamaxParams, **_REST)
 
 
 class _Wanted(threading.local):

@@ -6,15 +6,12 @@
 
 #include <omp.h>
 
+#include "runtime/parameters.h"
 #include "runtime/vectors.h"
 
 namespace {
 
-struct Sizes {
-  int64_t n, h, w, c, p, q, kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w, total, first, average, padded;
-};
-
-constexpr int kVectors = 4;  // of channels at a time: neighbours in memory
+constexpr int kVectorsAtOnce = 4;  // of channels at a time: neighbours in memory
 
 struct Range {
   int64_t begin, end;
@@ -24,9 +21,9 @@ inline Range within(Range r, int64_t size) { return {std::max<int64_t>(r.begin, 
 
 // One window of NV vectors of channels.
 template <bool Average, int NV>
-void pool(const Sizes& z, const float* image, Range rows, Range columns, float divisor, float* out) {
-  vec found[NV];
-  for (int v = 0; v < NV; ++v) found[v] = vec{} + (Average ? 0 : -std::numeric_limits<float>::infinity());
+void pool(const PoolingNhwcParams& z, const float* image, Range rows, Range columns, float divisor, float* out) {
+  vec result[NV];
+  for (int v = 0; v < NV; ++v) result[v] = vec{} + (Average ? 0 : -std::numeric_limits<float>::infinity());
   for (int64_t i = rows.begin; i < rows.end; ++i)
     for (int64_t j = columns.begin; j < columns.end; ++j) {
       const float* from = image + (i * z.w + j) * z.c;
@@ -34,16 +31,16 @@ void pool(const Sizes& z, const float* image, Range rows, Range columns, float d
       for (int v = 0; v < NV; ++v) {
         const vec value = load(from + v * kLanes);
         if (Average)
-          found[v] += value;
+          result[v] += value;
         else
-          found[v] = (value > found[v]) | (value != value) ? value : found[v];  // NaN stays
+          result[v] = (value > result[v]) | (value != value) ? value : result[v];  // NaN stays
       }
     }
-  for (int v = 0; v < NV; ++v) store(out + v * kLanes, Average ? found[v] / divisor : found[v]);
+  for (int v = 0; v < NV; ++v) store(out + v * kLanes, Average ? result[v] / divisor : result[v]);
 }
 
 template <bool Average, int NV>
-void line(const Sizes& z, const float* image, int64_t p, float* out) {
+void line(const PoolingNhwcParams& z, const float* image, int64_t p, float* out) {
   const Range down = window(p, z.stride_h, z.pad_h, z.kernel_h), rows = within(down, z.h);
   for (int64_t q = 0; q < z.q; ++q, out += z.total) {
     const Range across = window(q, z.stride_w, z.pad_w, z.kernel_w), columns = within(across, z.w);
@@ -59,9 +56,9 @@ void line(const Sizes& z, const float* image, int64_t p, float* out) {
 extern "C" {
 
 // There is at least a vector of channels, and each window holds a part of the image.
-void forward_float32(const float* x, float* y, const Sizes* sizes, int threads) {
-  const Sizes& z = *sizes;
-  const int64_t together = kVectors * kLanes, pieces = (z.c + together - 1) / together, lines = z.n * z.p * pieces;
+void forward_float32(const float* x, float* y, const PoolingNhwcParams* sizes, int threads) {
+  const PoolingNhwcParams& z = *sizes;
+  const int64_t together = kVectorsAtOnce * kLanes, pieces = (z.c + together - 1) / together, lines = z.n * z.p * pieces;
 #pragma omp parallel num_threads(threads)
   {
     const int64_t thread = omp_get_thread_num(), team = omp_get_num_threads();
@@ -77,7 +74,7 @@ void forward_float32(const float* x, float* y, const Sizes* sizes, int threads) 
       };
       const int64_t begin = i % pieces * together, end = std::min(begin + together, z.c);
       if (end - begin == together)
-        run(std::integral_constant<int, kVectors>(), begin);
+        run(std::integral_constant<int, kVectorsAtOnce>(), begin);
       else
         for (int64_t c = begin; c < end; c += kLanes) run(std::integral_constant<int, 1>(), std::min(c, z.c - kLanes));  // the last may overlap
     }

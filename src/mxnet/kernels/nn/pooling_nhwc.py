@@ -9,6 +9,7 @@ import torch
 
 from ...base import MXNetError
 from ..runtime.contract import Kernel
+from ..runtime.parameters import PoolingNhwcParams
 from ..runtime.strided_output import Bound, StridedOutputLayer, new_images
 
 _LAST = torch.channels_last
@@ -19,7 +20,7 @@ _forward = Kernel("nn/pooling_nhwc", "forward_float32", {"data": "float32 (n, c,
                   preconditions=("c >= 16", "min(n, h, w, p, q, kernel_h, kernel_w, stride_h, stride_w) >= 1", "0 <= pad_h < kernel_h",
                            "0 <= pad_w < kernel_w", "(p - 1) * stride_h - pad_h < h", "(q - 1) * stride_w - pad_w < w", "first >= 0",
                            "first + c <= total"),
-                  packed=True, sizes=("n", "h", "w", "c", "p", "q", *_WINDOW, "total", "first", "average", "padded"))
+                  parameters=PoolingNhwcParams)
 
 
 class Pooling(StridedOutputLayer):

@@ -9,12 +9,14 @@
 // needs one barrier. Few rows read the weights unpacked; many rows read a packed copy, which stays in the L2 cache for all tiles of
 // rows. Every other step reads the weights backwards, beginning with those that are still cached.
 //
-// Operands of products are read in cells of four bytes, as in microkernels.h: a float, or two bfloat16 that are neighbours along the depth. Some processors
-// multiply pairs of bfloat16 slower than twice as many floats: there, many rows are computed with `wide` copies of the operands, as floats.
+// Operands of products are read in cells of four bytes, as in microkernels.h: a float, or two bfloat16 that are neighbours along the depth. Some
+// processors multiply pairs of bfloat16 slower than twice as many floats: there, many rows are computed with `wide` copies of the operands, as
+// floats.
 #include <chrono>
 #include <cstring>
 
 #include "nn/recurrent_cells.h"
+#include "runtime/parameters.h"
 
 namespace {
 
@@ -44,15 +46,15 @@ struct Forward {
 
 // Applies the gates of kLanes units, from `unit` on, to R rows in a step, after their sums are complete.
 template <Mode M, typename T, int R>
-void finish(const Forward<T>& f, int64_t s, int64_t row, int64_t unit, vec (&sum)[R][kGates<M>]) {
+void apply_gates(const Forward<T>& f, int64_t s, int64_t row, int64_t unit, vec (&sum)[R][kGates<M>]) {
   for (int i = 0; i < R; ++i) {
     T* gates = f.gates + f.steps.at(s, row + i) * kGates<M> * f.units + unit;
     T* result = f.result(s, row + i) + unit;
     if constexpr (M == kLstm) {
-      const vec in = sigmoid(sum[i][0]), forget = sigmoid(sum[i][1]), candidate = hyperbolic_tangent(sum[i][2]), out = sigmoid(sum[i][3]);
+      const vec in = sigmoid(sum[i][0]), forget = sigmoid(sum[i][1]), candidate = tanh(sum[i][2]), out = sigmoid(sum[i][3]);
       const vec carry = forget * load(f.carry_before(s, row + i) + unit) + in * candidate;
       store(f.kept + f.stored(s, row + i) + unit, carry);
-      store(result, out * hyperbolic_tangent(carry));
+      store(result, out * tanh(carry));
       if (f.keep) {
         store(gates, in);
         store(gates + f.units, forget);
@@ -61,7 +63,7 @@ void finish(const Forward<T>& f, int64_t s, int64_t row, int64_t unit, vec (&sum
       }
     } else if constexpr (M == kGru) {
       const vec reset = sigmoid(sum[i][0]), update = sigmoid(sum[i][1]);
-      const vec candidate = hyperbolic_tangent(load(gates + 2 * f.units) + reset * sum[i][2]);
+      const vec candidate = tanh(load(gates + 2 * f.units) + reset * sum[i][2]);
       store(result, candidate + update * (load(f.before(s, row + i) + unit) - candidate));
       if (f.keep) {
         store(gates, reset);
@@ -70,7 +72,7 @@ void finish(const Forward<T>& f, int64_t s, int64_t row, int64_t unit, vec (&sum
         store(f.kept + f.stored(s, row + i) + unit, sum[i][2]);
       }
     } else {
-      const vec value = M == kTanh ? hyperbolic_tangent(sum[i][0]) : sum[i][0] < 0.0f ? vec{} : sum[i][0];
+      const vec value = M == kTanh ? tanh(sum[i][0]) : sum[i][0] < 0.0f ? vec{} : sum[i][0];
       store(result, value);
       if (f.keep) store(gates, value);
     }
@@ -80,7 +82,7 @@ void finish(const Forward<T>& f, int64_t s, int64_t row, int64_t unit, vec (&sum
 
 // `W` is the type of the products' operands: T, or float for wide copies.
 template <Mode M, typename T, typename W, int R>
-void begin(const Forward<T>& f, int64_t s, int64_t row, int64_t unit, vec (&sum)[R][kGates<M>], const cell* (&h)[R]) {
+void load_sums(const Forward<T>& f, int64_t s, int64_t row, int64_t unit, vec (&sum)[R][kGates<M>], const cell* (&h)[R]) {
 #pragma GCC unroll 12
   for (int i = 0; i < R; ++i) {
     if constexpr (sizeof(W) == sizeof(T))
@@ -96,12 +98,12 @@ void begin(const Forward<T>& f, int64_t s, int64_t row, int64_t unit, vec (&sum)
 // R rows with a packed panel: for each pass, for each cell of the depth, a vector of each gate. `next` is the next panel, or null; its
 // projected input is prefetched, too, since the lines of that are far apart.
 template <Mode M, typename T, typename W, int R>
-void many(const Forward<T>& f, int64_t s, int64_t row, int64_t unit, const float* panel, const float* next, int64_t tile, int64_t next_unit) {
-  constexpr int G = kGates<M>, V = kAtOnce<M>;
+void packed_gates(const Forward<T>& f, int64_t s, int64_t row, int64_t unit, const float* panel, const float* next, int64_t tile, int64_t next_unit) {
+  constexpr int G = kGates<M>, V = kGatesPerPass<M>;
   const int64_t depth = f.depth / Cells<W>::kEach;
   vec sum[R][G];
   const cell* h[R];
-  begin<M, T, W, R>(f, s, row, unit, sum, h);
+  load_sums<M, T, W, R>(f, s, row, unit, sum, h);
   for (int i = 0; i < R; ++i)
     for (int g = 0; g < G; ++g) __builtin_prefetch(f.gates + (f.steps.at(s, row + i) * G + g) * f.units + next_unit, 0, 2);
 #pragma GCC unroll 4
@@ -112,9 +114,9 @@ void many(const Forward<T>& f, int64_t s, int64_t row, int64_t unit, const float
 #pragma GCC unroll 4
       for (int v = 0; v < V; ++v) part[i][v] = sum[i][from + v];
     const int64_t fetched = tile * (G / V) + from / V;
-    const bool streams = R <= kFew && f.steps.rows <= kFew;
-    if constexpr (R <= kFew)
-      if (streams) stream<W>(part, h, depth, panel + from * depth * kLanes);
+    const bool streams = R <= kMaxUnpackedRows && f.steps.rows <= kMaxUnpackedRows;
+    if constexpr (R <= kMaxUnpackedRows)
+      if (streams) streaming_products<W>(part, h, depth, panel + from * depth * kLanes);
     if (!streams)
       products<W>(part, h, depth, panel + from * depth * kLanes,
                   next && fetched < G ? next + (fetched / V * depth * V + fetched % V) * kLanes : nullptr);
@@ -123,13 +125,13 @@ void many(const Forward<T>& f, int64_t s, int64_t row, int64_t unit, const float
 #pragma GCC unroll 4
       for (int v = 0; v < V; ++v) sum[i][from + v] = part[i][v];
   }
-  finish<M, T, R>(f, s, row, unit, sum);
+  apply_gates<M, T, R>(f, s, row, unit, sum);
 }
 
 // Computes the projected states of R rows for the units of a packed panel of the projection.
 template <typename T, typename W, int R>
-void hand_on(const Forward<T>& f, int64_t s, int64_t row, int64_t unit, const float* panel) {
-  vec sum[R][kWide] = {};
+void project_rows(const Forward<T>& f, int64_t s, int64_t row, int64_t unit, const float* panel) {
+  vec sum[R][kPanelVectors] = {};
   const cell* left[R];
   for (int i = 0; i < R; ++i) {
     if constexpr (sizeof(W) == sizeof(T))
@@ -139,7 +141,7 @@ void hand_on(const Forward<T>& f, int64_t s, int64_t row, int64_t unit, const fl
   }
   products<W>(sum, left, f.units / Cells<W>::kEach, panel, nullptr);
   for (int i = 0; i < R; ++i)
-    for (int j = 0; j < kWide; ++j) {
+    for (int j = 0; j < kPanelVectors; ++j) {
       T* out = f.out + f.steps.at(s, row + i) * f.depth + unit + j * kLanes;
       store(out, sum[i][j]);
       if (f.wide) store(f.wide_before(s + 1, row + i) + unit + j * kLanes, load(out));
@@ -148,12 +150,12 @@ void hand_on(const Forward<T>& f, int64_t s, int64_t row, int64_t unit, const fl
 
 // R rows with the weights as they are: dot products, of U units at a time.
 template <Mode M, typename T, int R>
-void few(const Forward<T>& f, int64_t s, int64_t row, int64_t unit) {
+void unpacked_gates(const Forward<T>& f, int64_t s, int64_t row, int64_t unit) {
   constexpr int G = kGates<M>, U = M == kLstm ? (R == 1 ? 2 : 1) : M == kGru ? (R == 1 ? 4 : R == 2 ? 2 : 1) : (R == 1 ? 8 : R == 2 ? 4 : 2);
   const int64_t depth = f.units / Cells<T>::kEach;
   vec sum[R][G];
   const cell* h[R];
-  begin<M, T, T, R>(f, s, row, unit, sum, h);
+  load_sums<M, T, T, R>(f, s, row, unit, sum, h);
   for (int u = 0; u < kLanes; u += U) {
     vec dots[R][G][U] = {};
     const cell* w[G];
@@ -176,27 +178,27 @@ void few(const Forward<T>& f, int64_t s, int64_t row, int64_t unit) {
 #pragma GCC unroll 4
       for (int g = 0; g < G; ++g)
 #pragma GCC unroll 8
-        for (int j = 0; j < U; ++j) sum[i][g][u + j] += total(dots[i][g][j]);
+        for (int j = 0; j < U; ++j) sum[i][g][u + j] += reduce_add(dots[i][g][j]);
   }
-  finish<M, T, R>(f, s, row, unit, sum);
+  apply_gates<M, T, R>(f, s, row, unit, sum);
 }
 
 template <typename T>
-using Few = void (*)(const Forward<T>&, int64_t, int64_t, int64_t);
+using UnpackedGates = void (*)(const Forward<T>&, int64_t, int64_t, int64_t);
 template <typename T>
-using Many = void (*)(const Forward<T>&, int64_t, int64_t, int64_t, const float*, const float*, int64_t, int64_t);
+using PackedGates = void (*)(const Forward<T>&, int64_t, int64_t, int64_t, const float*, const float*, int64_t, int64_t);
 template <typename T>
-using HandOn = void (*)(const Forward<T>&, int64_t, int64_t, int64_t, const float*);
+using ProjectRows = void (*)(const Forward<T>&, int64_t, int64_t, int64_t, const float*);
 
 template <Mode M, typename T, typename W, int... I>
-Many<T> many_of(int64_t rows, std::integer_sequence<int, I...>) {
-  static constexpr Many<T> found[] = {many<M, T, W, I + 1>...};
+PackedGates<T> packed_gates_of(int64_t rows, std::integer_sequence<int, I...>) {
+  static constexpr PackedGates<T> found[] = {packed_gates<M, T, W, I + 1>...};
   return found[rows - 1];
 }
 
 template <typename T, typename W, int... I>
-HandOn<T> hand_on_of(int64_t rows, std::integer_sequence<int, I...>) {
-  static constexpr HandOn<T> found[] = {hand_on<T, W, I + 1>...};
+ProjectRows<T> project_rows_of(int64_t rows, std::integer_sequence<int, I...>) {
+  static constexpr ProjectRows<T> found[] = {project_rows<T, W, I + 1>...};
   return found[rows - 1];
 }
 
@@ -218,21 +220,21 @@ void pack(const T* rows, int64_t apart, int64_t length, float* panel) {
 // The number of panels and their cells: a panel for each vector of units, then those of the projection.
 template <Mode M, typename W>
 struct Layout {
-  int64_t units, depth, blocks, panel, handed, handed_panel;
+  int64_t units, depth, blocks, panel, projected, projection_panel;
   Layout(int64_t units, int64_t depth, bool projects)
-      : units(units), depth(depth), blocks(units / kLanes), panel(depth / Cells<W>::kEach * kGates<M> * kLanes), handed(projects ? depth / kBlock : 0),
-        handed_panel(units / Cells<W>::kEach * kBlock) {}
-  int64_t size() const { return blocks * panel + handed * handed_panel; }
+      : units(units), depth(depth), blocks(units / kLanes), panel(depth / Cells<W>::kEach * kGates<M> * kLanes),
+        projected(projects ? depth / kUnitBlock : 0), projection_panel(units / Cells<W>::kEach * kUnitBlock) {}
+  int64_t size() const { return blocks * panel + projected * projection_panel; }
   // A thread's part.
   template <typename T>
   void pack_share(const T* weights, const T* project, float* out) const {
-    constexpr int V = kAtOnce<M>;
-    const Share own(blocks), hands(handed);
+    constexpr int V = kGatesPerPass<M>;
+    const Share own(blocks), projected_share(projected);
     for (int64_t b = own.from; b < own.to; ++b)
       for (int g = 0; g < kGates<M>; g += V)
         pack<V, W>(weights + (g * units + b * kLanes) * depth, units, depth, out + b * panel + g * (panel / kGates<M>));
-    for (int64_t b = hands.from; b < hands.to; ++b)
-      pack<kWide, W>(project + b * kBlock * units, kLanes, units, out + blocks * panel + b * handed_panel);
+    for (int64_t b = projected_share.from; b < projected_share.to; ++b)
+      pack<kPanelVectors, W>(project + b * kUnitBlock * units, kLanes, units, out + blocks * panel + b * projection_panel);
   }
 };
 
@@ -245,11 +247,11 @@ void run_pack(const T* weights, const T* project, float* out, int64_t units, int
 
 template <Mode M, typename T, typename W>
 void run_forward(Forward<T> f, int threads) {
-  static constexpr Few<T> few_steps[] = {few<M, T, 1>, few<M, T, 2>, few<M, T, 3>};
+  static constexpr UnpackedGates<T> unpacked[] = {unpacked_gates<M, T, 1>, unpacked_gates<M, T, 2>, unpacked_gates<M, T, 3>};
   constexpr bool widens = sizeof(W) != sizeof(T);
   const Layout<M, W> layout(f.units, f.depth, f.project);
   const int64_t most = f.steps.rows, panel = layout.panel;
-  const bool packs = most > kFew || f.project || f.packed;
+  const bool packs = most > kMaxUnpackedRows || f.project || f.packed;
   const Aligned own_panels(packs && !f.packed ? layout.size() : 0);
   const Aligned states(packs && widens ? most * (2 * f.depth + (f.project ? f.units : 0)) : 0);
   const float* const panels = f.packed ? f.packed : own_panels.data;
@@ -262,7 +264,7 @@ void run_forward(Forward<T> f, int threads) {
   }
 #pragma omp parallel num_threads(threads)
   {
-    const Share own(layout.blocks), hands(layout.handed);
+    const Share own(layout.blocks), projected_share(layout.projected);
     if (packs && !f.packed) layout.pack_share(f.weights, f.project, own_panels.data);
     for (int64_t s = 0; s < f.steps.steps; ++s) {
       const int64_t rows = f.steps.count(s);
@@ -273,16 +275,18 @@ void run_forward(Forward<T> f, int threads) {
         const float* next = after != b ? panels + after * panel : nullptr;
         if (packs)
           tiles(rows, kForwardRows<M>, [&](int64_t row, int64_t size, int64_t tile) {
-            many_of<M, T, W>(size, std::make_integer_sequence<int, kForwardRows<M>>())(f, s, row, b * kLanes, weights, next, tile, after * kLanes);
+            packed_gates_of<M, T, W>(size, std::make_integer_sequence<int, kForwardRows<M>>())(f, s, row, b * kLanes, weights, next, tile,
+                                                                                               after * kLanes);
           });
         else
-          few_steps[rows - 1](f, s, 0, b * kLanes);
+          unpacked[rows - 1](f, s, 0, b * kLanes);
       }
 #pragma omp barrier
       if (f.project) {
-        for (int64_t b = hands.from; b < hands.to; ++b)
+        for (int64_t b = projected_share.from; b < projected_share.to; ++b)
           tiles(rows, kBackwardRows, [&](int64_t row, int64_t size, int64_t) {
-            hand_on_of<T, W>(size, std::make_integer_sequence<int, kBackwardRows>())(f, s, row, b * kBlock, projection + b * layout.handed_panel);
+            project_rows_of<T, W>(size, std::make_integer_sequence<int, kBackwardRows>())(f, s, row, b * kUnitBlock,
+                                                                                          projection + b * layout.projection_panel);
           });
 #pragma omp barrier
       }
@@ -301,7 +305,7 @@ struct Backward {
   const float *kept, *c0;                    // (n, H); (N, H): LSTM's first cell state
   const T* states;                           // (n, H): GRU's states before each step
   T *dgates, *dproduct;                      // (n, G H): of what came from the input; of what came from the state, where that is another (GRU)
-  T* dhanded;                                // (n, P): of what the projection made
+  T* dprojected;                             // (n, P): of what the projection made
   float *dh, *dc;                            // (N, P), (N, H): those of the first states
   int64_t units, depth;
   float* dmiddle;                            // (N, H): of what is projected, in a step
@@ -318,7 +322,7 @@ void gates_backward(const Backward<T>& b, int64_t s, int64_t row, int64_t from, 
     if constexpr (M == kLstm) {
       const float* before = row < b.steps.known(s) ? b.kept + b.steps.at(s - 1, row) * b.units : b.c0 + row * b.units;
       const vec in = load(gates), forget = load(gates + b.units), candidate = load(gates + 2 * b.units), out = load(gates + 3 * b.units);
-      const vec t = hyperbolic_tangent(load(b.kept + at * b.units + u));
+      const vec t = tanh(load(b.kept + at * b.units + u));
       const vec dc = load(b.dc + row * b.units + u) + dh * out * (1.0f - t * t);
       store(dgates, dc * candidate * in * (1.0f - in));
       store(dgates + b.units, dc * load(before + u) * forget * (1.0f - forget));
@@ -347,18 +351,18 @@ void gates_backward(const Backward<T>& b, int64_t s, int64_t row, int64_t from, 
 
 // Multiplies R rows of `depth` cells with a packed panel; `add` accumulates into the result.
 template <typename W, int R>
-void many_backward(float* out, int64_t width, const cell* given, int64_t depth, bool add, const float* panel, const float* next) {
-  vec sum[R][kWide] = {};
+void packed_product(float* out, int64_t width, const cell* given, int64_t depth, bool add, const float* panel, const float* next) {
+  vec sum[R][kPanelVectors] = {};
   const cell* left[R];
   for (int i = 0; i < R; ++i) {
     left[i] = given + i * depth;
-    for (int j = 0; add && j < kWide; ++j) sum[i][j] = load(out + i * width + j * kLanes);
+    for (int j = 0; add && j < kPanelVectors; ++j) sum[i][j] = load(out + i * width + j * kLanes);
   }
   products<W>(sum, left, depth, panel, next);
 #pragma GCC unroll 12
   for (int i = 0; i < R; ++i)
 #pragma GCC unroll 2
-    for (int j = 0; j < kWide; ++j) store(out + i * width + j * kLanes, sum[i][j]);
+    for (int j = 0; j < kPanelVectors; ++j) store(out + i * width + j * kLanes, sum[i][j]);
 }
 
 // kLanes columns, from `unit` on, of cell k of a matrix's depth, which is its rows.
@@ -369,53 +373,60 @@ vec columns_of(const T* weights, int64_t length, int64_t k, int64_t unit) {
   else return load(row);
 }
 
-// kBlock columns of a matrix: for each cell of its depth their vectors.
+// kUnitBlock columns of a matrix: for each cell of its depth their vectors.
 template <typename W, typename T>
 void pack_columns(const T* weights, int64_t length, int64_t depth, int64_t unit, float* panel) {
-  for (int64_t k = 0; k < depth; ++k, panel += kBlock)
-    for (int j = 0; j < kWide; ++j) store(panel + j * kLanes, columns_of<W>(weights, length, k, unit + j * kLanes));
+  for (int64_t k = 0; k < depth; ++k, panel += kUnitBlock)
+    for (int j = 0; j < kPanelVectors; ++j) store(panel + j * kLanes, columns_of<W>(weights, length, k, unit + j * kLanes));
 }
 
-// Adds the contribution of kDeep cells of the depth, from k on, to the gradient of R rows of the previous state.
+// Adds the contribution of kColumnCells cells of the depth, from k on, to the gradient of R rows of the previous state.
 template <typename T, int R>
-void few_backward(const Backward<T>& b, const cell* given, int64_t depth, int64_t k, float* sums) {
-  float left[R][kDeep];
+void unpacked_product(const Backward<T>& b, const cell* given, int64_t depth, int64_t k, float* sums) {
+  float left[R][kColumnCells];
   for (int i = 0; i < R; ++i) std::memcpy(left[i], given + i * depth + k, sizeof left[i]);
   for (int64_t u = 0; u < b.units; u += kLanes) {
-    vec right[kDeep];
+    vec right[kColumnCells];
 #pragma GCC unroll 8
-    for (int d = 0; d < kDeep; ++d) right[d] = columns_of<T>(b.weights, b.units, k + d, u);
+    for (int d = 0; d < kColumnCells; ++d) right[d] = columns_of<T>(b.weights, b.units, k + d, u);
 #pragma GCC unroll 4
     for (int i = 0; i < R; ++i) {
       vec sum = load(sums + i * b.units + u);
 #pragma GCC unroll 8
-      for (int d = 0; d < kDeep; ++d) sum = Cells<T>::multiply_add(sum, left[i][d], right[d]);
+      for (int d = 0; d < kColumnCells; ++d) sum = Cells<T>::multiply_add(sum, left[i][d], right[d]);
       store(sums + i * b.units + u, sum);
     }
   }
 }
 
 template <typename T>
-using FewBackward = void (*)(const Backward<T>&, const cell*, int64_t, int64_t, float*);
-using ManyBackward = void (*)(float*, int64_t, const cell*, int64_t, bool, const float*, const float*);
+using UnpackedProduct = void (*)(const Backward<T>&, const cell*, int64_t, int64_t, float*);
+using PackedProduct = void (*)(float*, int64_t, const cell*, int64_t, bool, const float*, const float*);
 
 template <typename W, int... I>
-ManyBackward many_backward_of(int64_t rows, std::integer_sequence<int, I...>) {
-  static constexpr ManyBackward found[] = {many_backward<W, I + 1>...};
+PackedProduct packed_product_of(int64_t rows, std::integer_sequence<int, I...>) {
+  static constexpr PackedProduct found[] = {packed_product<W, I + 1>...};
   return found[rows - 1];
 }
 
-// The product of rows, of `depth` cells each, with the packed columns of a thread's blocks, into `out` of `width` columns.
+// Rows of `depth` cells each, and the packed columns that they are multiplied with.
+struct Product {
+  const cell* left;
+  int64_t rows, depth;
+  const float* panels;
+};
+
+// The product with the columns of a thread's blocks, into `out` of `width` columns.
 template <typename W>
-void multiply(const Share& own, int64_t s, const cell* left, int64_t rows, int64_t depth, const float* panels, float* out, int64_t width, bool add) {
-  const int64_t panel = depth * kBlock;
+void multiply(const Share& own, int64_t s, const Product& p, float* out, int64_t width, bool add) {
+  const int64_t panel = p.depth * kUnitBlock;
   for (int64_t i = own.from; i < own.to; ++i) {
-    const float* columns = panels + own.at(i, s) * panel;
-    const float* next = i + 1 < own.to ? panels + own.at(i + 1, s) * panel : nullptr;
-    tiles(rows, kBackwardRows, [&](int64_t row, int64_t size, int64_t tile) {
-      many_backward_of<W>(size, std::make_integer_sequence<int, kBackwardRows>())(
-          out + row * width + own.at(i, s) * kBlock, width, left + row * depth, depth, add, columns,
-          next && tile < kWide ? next + tile * kLanes : nullptr);
+    const float* columns = p.panels + own.at(i, s) * panel;
+    const float* next = i + 1 < own.to ? p.panels + own.at(i + 1, s) * panel : nullptr;
+    tiles(p.rows, kBackwardRows, [&](int64_t row, int64_t size, int64_t tile) {
+      packed_product_of<W>(size, std::make_integer_sequence<int, kBackwardRows>())(out + row * width + own.at(i, s) * kUnitBlock, width,
+                                                                                   p.left + row * p.depth, p.depth, add, columns,
+                                                                                   next && tile < kPanelVectors ? next + tile * kLanes : nullptr);
     });
   }
 }
@@ -429,102 +440,143 @@ const cell* widened(const T* rows, float* copy, int64_t count, int64_t width, in
   return copy;
 }
 
+// The units of a state, and of what is passed on after the projection, that a thread computes.
+struct ThreadUnits {
+  Share own, projected;
+  int64_t from, to, first, last;  // the units of `own`, and of `projected`
+  ThreadUnits(int64_t units, int64_t depth)
+      : own(units / kUnitBlock), projected(depth / kUnitBlock), from(own.from * kUnitBlock), to(own.to * kUnitBlock),
+        first(projected.from * kUnitBlock), last(projected.to * kUnitBlock) {}
+};
+
 template <Mode M, typename T, typename W>
-void run_backward(Backward<T> b, int threads) {
-  static constexpr FewBackward<T> few_steps[] = {few_backward<T, 1>, few_backward<T, 2>, few_backward<T, 3>};
-  constexpr int64_t kEach = Cells<T>::kEach;
-  constexpr bool widens = sizeof(W) != sizeof(T);
-  const int64_t most = b.steps.rows, width = kGates<M> * b.units, state = most * b.units;
-  const bool packs = most > kFew || b.project;
-  const int64_t depth = width / (packs ? Cells<W>::kEach : kEach), handed = b.project ? b.depth / Cells<W>::kEach : 0;
-  const Aligned copies(packs && widens ? 2 * most * width + most * b.depth : 0), middle(b.project ? state : 0);
-  b.dmiddle = middle.data;
-  const T* left = M == kGru ? b.dproduct : b.dgates;
-  // Few rows: each thread sums the contributions of its own rows of the weights, read sequentially, to all units. Two steps have separate sums, since
-  // some threads may still read the last ones when others begin the next.
-  const Aligned scratch(packs ? depth * b.depth + handed * b.units : 2 * threads * state);
-  float* const projection = scratch.data + depth * b.depth;
-#pragma omp parallel num_threads(threads)
-  {
-    const Share own(b.units / kBlock), fed(b.depth / kBlock);
-    const int64_t from = own.from * kBlock, to = own.to * kBlock, first = fed.from * kBlock, last = fed.to * kBlock;
-    auto start = [](float* rows, const float* given, int64_t count, int64_t length, int64_t begin, int64_t end) {
-      for (int64_t i = begin; begin < end && i < count * length; i += length)
-        given ? std::memcpy(rows + i, given + i, size_t(end - begin) * 4) : std::memset(rows + i, 0, size_t(end - begin) * 4);
-    };
-    start(b.dh, b.dh_last, most, b.depth, first, last);
-    if (M == kLstm) start(b.dc, b.dc_last, most, b.units, from, to);
-    for (int64_t i = fed.from; packs && i < fed.to; ++i)
-      pack_columns<W>(b.weights, b.depth, depth, i * kBlock, scratch.data + i * depth * kBlock);
-    for (int64_t i = own.from; b.project && i < own.to; ++i)
-      pack_columns<W>(b.project, b.units, handed, i * kBlock, projection + i * handed * kBlock);
-    for (int64_t s = b.steps.steps - 1; s >= 0; --s) {
-      const int64_t rows = b.steps.count(s);
-      if (b.project) {
-        T* dhanded = b.dhanded + b.steps.at(s, 0) * b.depth;
-        const T* dout = b.dout + b.steps.at(s, 0) * b.depth;
-        for (int64_t i = 0; i < rows * b.depth; i += b.depth)
-          for (int64_t u = i + first; u < i + last; u += kLanes) store(dhanded + u, load(dout + u) + load(b.dh + u));
-        const cell* given = widened<W>(dhanded, copies.data + 2 * most * width, rows, b.depth, first, last);
+class BackwardPass {
+ public:
+  BackwardPass(const Backward<T>& b, int threads)
+      : b_(b), threads_(threads), rows_(b.steps.rows), width_(kGates<M> * b.units), state_(rows_ * b.units),
+        packs_(rows_ > kMaxUnpackedRows || b.project), depth_(width_ / (packs_ ? Cells<W>::kEach : kEach)),
+        projected_(b.project ? b.depth / Cells<W>::kEach : 0), copies_(packs_ && kWidens ? 2 * rows_ * width_ + rows_ * b.depth : 0),
+        middle_(b.project ? state_ : 0), scratch_(packs_ ? depth_ * b.depth + projected_ * b.units : 2 * threads * state_),
+        projection_(scratch_.data + depth_ * b.depth) {
+    b_.dmiddle = middle_.data;
+  }
+
+  void run() {
+#pragma omp parallel num_threads(threads_)
+    {
+      const ThreadUnits t(b_.units, b_.depth);
+      begin(b_.dh, b_.dh_last, rows_ * b_.depth, b_.depth, t.first, t.last);
+      if (M == kLstm) begin(b_.dc, b_.dc_last, state_, b_.units, t.from, t.to);
+      pack(t);
+      for (int64_t s = b_.steps.steps - 1; s >= 0; --s) {
+        const int64_t rows = b_.steps.count(s);
+        if (b_.project) through_projection(t, s, rows);
+        for (int64_t row = 0; row < rows; ++row) gates_backward<M>(b_, s, row, t.from, t.to);
+        const T* gates = (M == kGru ? b_.dproduct : b_.dgates) + b_.steps.at(s, 0) * width_;
+        const cell* given = cells(gates);
+        if (packs_ && kWidens)  // two copies by turns: some threads may still read the last one
+          for (int64_t g = 0; g < kGates<M>; ++g)
+            given = widened<W>(gates, copies_.data + s % 2 * rows_ * width_, rows, width_, g * b_.units + t.from, g * b_.units + t.to);
+        float* sums = scratch_.data + s % 2 * threads_ * state_;
+        if (!packs_ && rows) multiply_few(t, s, rows, given, sums + omp_get_thread_num() * state_);
 #pragma omp barrier
-        multiply<W>(own, s, given, rows, handed, projection, b.dmiddle, b.units, false);
+        if (packs_)
+          multiply<W>(t.projected, s, {given, rows, depth_, scratch_.data}, b_.dh, b_.depth, M == kGru);
+        else
+          reduce_few(t, rows, sums);
       }
-      for (int64_t row = 0; row < rows; ++row) gates_backward<M>(b, s, row, from, to);
-      const T* gates = left + b.steps.at(s, 0) * width;
-      const cell* given = cells(gates);
-      if (packs && widens)  // two copies by turns: some threads may still read the last one
-        for (int64_t g = 0; g < kGates<M>; ++g)
-          given = widened<W>(gates, copies.data + s % 2 * most * width, rows, width, g * b.units + from, g * b.units + to);
-      float* sums = scratch.data + s % 2 * threads * state;
-      if (!packs && rows) {
-        float* mine = sums + omp_get_thread_num() * state;
-        std::memset(mine, 0, size_t(state) * 4);
-        for (int64_t i = 0, count = (to - from) / kEach / kDeep; i < kGates<M> * count; ++i) {
-          const int64_t n = s % 2 ? kGates<M> * count - 1 - i : i;
-          few_steps[rows - 1](b, given, depth, (n / count * b.units + from) / kEach + n % count * kDeep, mine);
-        }
-      }
-#pragma omp barrier
-      if (packs)
-        multiply<W>(fed, s, given, rows, depth, scratch.data, b.dh, b.depth, M == kGru);
-      else
-        for (int64_t row = 0; row < rows; ++row)
-          for (int64_t u = row * b.units + from; u < row * b.units + to; u += kLanes) {
-            vec sum = M == kGru ? load(b.dh + u) : vec{};
-            for (int64_t t = 0; t < omp_get_num_threads(); ++t) sum += load(sums + t * state + u);
-            store(b.dh + u, sum);
-          }
     }
   }
+
+ private:
+  static constexpr int64_t kEach = Cells<T>::kEach;
+  static constexpr bool kWidens = sizeof(W) != sizeof(T);
+
+  // Columns `begin` to `end` of rows that are given, or zeros.
+  static void begin(float* rows, const float* given, int64_t count, int64_t length, int64_t begin, int64_t end) {
+    for (int64_t i = begin; begin < end && i < count; i += length)
+      given ? std::memcpy(rows + i, given + i, size_t(end - begin) * 4) : std::memset(rows + i, 0, size_t(end - begin) * 4);
+  }
+
+  void pack(const ThreadUnits& t) const {
+    for (int64_t i = t.projected.from; packs_ && i < t.projected.to; ++i)
+      pack_columns<W>(b_.weights, b_.depth, depth_, i * kUnitBlock, scratch_.data + i * depth_ * kUnitBlock);
+    for (int64_t i = t.own.from; b_.project && i < t.own.to; ++i)
+      pack_columns<W>(b_.project, b_.units, projected_, i * kUnitBlock, projection_ + i * projected_ * kUnitBlock);
+  }
+
+  // The gradient of what the projection made, and, from that, of what is projected.
+  void through_projection(const ThreadUnits& t, int64_t s, int64_t rows) const {
+    T* dprojected = b_.dprojected + b_.steps.at(s, 0) * b_.depth;
+    const T* dout = b_.dout + b_.steps.at(s, 0) * b_.depth;
+    for (int64_t i = 0; i < rows * b_.depth; i += b_.depth)
+      for (int64_t u = i + t.first; u < i + t.last; u += kLanes) store(dprojected + u, load(dout + u) + load(b_.dh + u));
+    const cell* given = widened<W>(dprojected, copies_.data + 2 * rows_ * width_, rows, b_.depth, t.first, t.last);
+#pragma omp barrier
+    multiply<W>(t.own, s, {given, rows, projected_, projection_}, b_.dmiddle, b_.units, false);
+  }
+
+  // Few rows: each thread sums the contributions of its own rows of the weights, read sequentially, to all units. Two steps have separate sums, since
+  // some threads may still read the last ones when others begin the next.
+  void multiply_few(const ThreadUnits& t, int64_t s, int64_t rows, const cell* given, float* sums) const {
+    static constexpr UnpackedProduct<T> unpacked[] = {unpacked_product<T, 1>, unpacked_product<T, 2>, unpacked_product<T, 3>};
+    std::memset(sums, 0, size_t(state_) * 4);
+    for (int64_t i = 0, count = (t.to - t.from) / kEach / kColumnCells; i < kGates<M> * count; ++i) {
+      const int64_t n = s % 2 ? kGates<M> * count - 1 - i : i;
+      unpacked[rows - 1](b_, given, depth_, (n / count * b_.units + t.from) / kEach + n % count * kColumnCells, sums);
+    }
+  }
+
+  void reduce_few(const ThreadUnits& t, int64_t rows, const float* sums) const {
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t u = row * b_.units + t.from; u < row * b_.units + t.to; u += kLanes) {
+        vec sum = M == kGru ? load(b_.dh + u) : vec{};
+        for (int64_t thread = 0; thread < omp_get_num_threads(); ++thread) sum += load(sums + thread * state_ + u);
+        store(b_.dh + u, sum);
+      }
+  }
+
+  Backward<T> b_;
+  const int threads_;
+  const int64_t rows_, width_, state_;  // rows of a step, at most; gradients of a row's gates; numbers of a state
+  const bool packs_;
+  const int64_t depth_, projected_;  // in cells, of the products with the weights and with the projection
+  const Aligned copies_, middle_, scratch_;
+  float* const projection_;
+};
+
+template <Mode M, typename T, typename W>
+void run_backward(const Backward<T>& b, int threads) {
+  BackwardPass<M, T, W>(b, threads).run();
 }
 
 }  // namespace
 
 // `gates` holds the projected input with the biases (GRU's candidate without that of the state, which is `bias`); with `keep` it then holds the
-// activated gates, which the backward pass needs, as it does what is `kept`, and the `middle`. The numbers of units and of what is handed on are
-// multiples of 32. Where weights stay the same they come `packed`, too, by `pack_...`. `counts` are the rows of each step, or null where all have the same.
-// `dgates` gets the gradients of what came from the input, `dproduct` (GRU) those of the state's products, `dhanded` those of what a projection
+// activated gates, which the backward pass needs, as it does what is `kept`, and the `middle`. The numbers of units and of what is passed on are
+// multiples of 32. Where weights stay the same they come `packed`, too, by `pack_...`. `counts` are the rows of each step, or null for equal ones.
+// `dgates` gets the gradients of what came from the input, `dproduct` (GRU) those of the state's products, `dprojected` those of what a projection
 // made, dh and dc those of the first states. With `wide` bfloat16 is multiplied as floats.
-#define ENTRIES(name, mode, type, T)                                                                                                              \
-  void pack_##name##_##type(const T* weights, const T* project, float* out, const int64_t* sizes, int threads) {                                   \
-    (sizes[2] ? run_pack<mode, T, float> : run_pack<mode, T, T>)(weights, mode == kLstm ? project : nullptr, out, sizes[0], sizes[1], threads);    \
-  }                                                                                                                                               \
-  void forward_##name##_##type(T* gates, const T* weights, const float* bias, const T* project, const float* packed, const T* h0, const float* c0, \
-                               T* out, const int64_t* counts, float* kept, T* middle, const int64_t* sizes, int threads) {                        \
-    const Steps steps(sizes[0], sizes[1], sizes[2], counts, bool(sizes[5]));                                                                      \
-    const T* projects = mode == kLstm ? project : nullptr;                                                                                        \
-    (sizes[7] ? run_forward<mode, T, float> : run_forward<mode, T, T>)(                                                                           \
-        {steps, gates, weights, projects, packed, bias, h0, c0, out, middle, kept, sizes[3], sizes[4], bool(sizes[6]), nullptr, nullptr}, threads);\
-  }                                                                                                                                               \
-  void backward_##name##_##type(const T* dout, const float* dh_last, const float* dc_last, const T* weights, const T* project, const T* gates,   \
-                                const float* kept, const float* c0, const T* states, const int64_t* counts, T* dgates, T* dproduct, T* dhanded,   \
-                                float* dh, float* dc, const int64_t* sizes, int threads) {                                                        \
-    const Steps steps(sizes[0], sizes[1], sizes[2], counts, bool(sizes[5]));                                                                      \
-    const T* projects = mode == kLstm ? project : nullptr;                                                                                        \
-    (sizes[6] ? run_backward<mode, T, float> : run_backward<mode, T, T>)(                                                                         \
-        {steps, dout, dh_last, dc_last, weights, projects, gates, kept, c0, states, dgates, dproduct, dhanded, dh, dc, sizes[3], sizes[4],        \
-         nullptr},                                                                                                                                \
-        threads);                                                                                                                                 \
+#define ENTRIES(name, mode, type, T)                                                                                                                \
+  void pack_##name##_##type(const T* weights, const T* project, float* out, const RnnPackingParams* z, int threads) {                               \
+    (z->wide ? run_pack<mode, T, float> : run_pack<mode, T, T>)(weights, mode == kLstm ? project : nullptr, out, z->u, z->d, threads);              \
+  }                                                                                                                                                 \
+  void forward_##name##_##type(T* gates, const T* weights, const float* bias, const T* project, const float* packed, const T* h0, const float* c0,  \
+                               T* out, const int64_t* counts, float* kept, T* middle, const RnnParams* z, int threads) {                            \
+    const Steps steps(z->t, z->b, z->n, counts, bool(z->reverse));                                                                                  \
+    const T* projects = mode == kLstm ? project : nullptr;                                                                                          \
+    (z->wide ? run_forward<mode, T, float> : run_forward<mode, T, T>)({steps, gates, weights, projects, packed, bias, h0, c0, out, middle, kept,    \
+                                                                       z->u, z->d, bool(z->keep), nullptr, nullptr},                                \
+                                                                      threads);                                                                     \
+  }                                                                                                                                                 \
+  void backward_##name##_##type(const T* dout, const float* dh_last, const float* dc_last, const T* weights, const T* project, const T* gates,      \
+                                const float* kept, const float* c0, const T* states, const int64_t* counts, T* dgates, T* dproduct, T* dprojected,  \
+                                float* dh, float* dc, const RnnParams* z, int threads) {                                                            \
+    const Steps steps(z->t, z->b, z->n, counts, bool(z->reverse));                                                                                  \
+    const T* projects = mode == kLstm ? project : nullptr;                                                                                          \
+    (z->wide ? run_backward<mode, T, float> : run_backward<mode, T, T>)({steps, dout, dh_last, dc_last, weights, projects, gates, kept, c0, states, \
+                                                                         dgates, dproduct, dprojected, dh, dc, z->u, z->d, nullptr},                \
+                                                                        threads);                                                                   \
   }
 
 extern "C" {

@@ -15,6 +15,7 @@ import torch
 from ..gemm import conv_gemm
 from ..runtime.contract import Contract, Kernel
 from ..runtime.libraries import load
+from ..runtime.parameters import RnnPackingParams, RnnParams
 
 _WORTHWHILE = 1 << 20  # multiplications in a layer's steps from which on the kernel is called (and compiled)
 _FEW = 3  # rows up to which a step is bound by reading the weights, which have half the bytes in bfloat16; as in `recurrent_cells.h`
@@ -35,7 +36,7 @@ def _kernels(mode):
     without, carry, counts = "float32 (0) optional", "float32 (b, u)", "int64 (t) optional"
     project = "T (d, u) optional" if lstm else "T (0, 0) optional"
     demands = (*_PRECONDITIONS, *(("d % 32 == 0", "d >= 1", "project or d == u") if lstm else ()))
-    sizes, multiplies = ("t", "b", "n", "u", d, "reverse"), f"n * {count} * {d}"
+    multiplies = f"n * {count} * {d}"
     panels = f"({count} * {d}{' + (d * u if project else 0)' if lstm else ''}) // (1 if wide or T == 'float32' else 2)"  # a cell holds two bfloat16
     forward = Kernel("nn/recurrent", f"forward_{mode}_{{T}}",
                      {"gates": gates, "weights": weights, "bias": "float32 (u)" if gru else without, "project": project,
@@ -43,17 +44,18 @@ def _kernels(mode):
                       "counts": counts},
                      {"kept": "float32 (kept, u)", "middle": "T (between, u) if project"}, integers=("t", "reverse", "keep", "wide"),
                      where={"kept": kept, "between": "n if keep else b", "cells": panels}, preconditions=demands,
-                     sizes=(*sizes, "keep", "wide"), packed=True, multiplies=multiplies)
+                     parameters=RnnParams, sizes={"d": d}, multiplies=multiplies)
     backward = Kernel("nn/recurrent", f"backward_{mode}_{{T}}",
                       {"dout": rows, "dhidden": f"float32 {state} optional", "dcell": f"{carry} optional", "weights": weights,
                        "project": project, "gates": gates, "kept": f"float32 ({'n' if lstm or gru else 'b'}, u)", "cell": carry if lstm else without,
                        "states": rows if gru else "T (0) optional", "counts": counts},
                       {"dgates": gates, "dproduct": f"{gates} if states", "dhanded": f"{rows} if project", "dh": f"float32 {state}", "dc": carry},
-                      integers=("t", "b", "reverse", "wide"), preconditions=demands, sizes=(*sizes, "wide"), packed=True, multiplies=multiplies)
+                      integers=("t", "b", "reverse", "wide"), preconditions=demands, parameters=RnnParams,
+                      sizes={"d": d, "keep": "1"}, multiplies=multiplies)
     pack = Kernel("nn/recurrent", f"pack_{mode}_{{T}}", {"weights": weights, "project": project}, {"packed": "float32 (cells)"},
                   integers=("u", "wide"), where={"cells": panels},
                   preconditions=("u % 32 == 0", "u >= 1", *(("d % 32 == 0", "d >= 1", "project or d == u") if lstm else ())),
-                  sizes=("u", d, "wide"), packed=True)
+                  parameters=RnnPackingParams, sizes={"d": d})
     return forward, backward, pack
 
 

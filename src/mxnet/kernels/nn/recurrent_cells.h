@@ -1,5 +1,5 @@
-// Shared by the forward and the backward pass of recurrent layers: the functions of the gates, the rows of each step, tiles of products, and the
-// partitioning of units among threads.
+// Shared by the forward and the backward pass of recurrent layers: the rows of each step, tiles of products, and the partitioning of units among
+// threads.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -9,6 +9,7 @@
 #include <omp.h>
 
 #include "gemm/microkernels.h"
+#include "runtime/vector_math.h"
 
 namespace {
 
@@ -16,27 +17,26 @@ enum Mode { kLstm, kGru, kTanh, kRelu };
 
 template <Mode M>
 constexpr int kGates = M == kLstm ? 4 : M == kGru ? 3 : 1;
-// Gates whose products a tile makes at once, and rows of a tile: as many as there are registers for, beside a vector of each of those gates. With half
-// as many registers LSTM's four gates take two passes, since fewer rows would fetch the weights too often.
+// Gates whose products a tile makes at once, and rows of a tile: as many as there are registers for, beside a vector of each of those gates. With
+// half as many registers LSTM's four gates take two passes, since fewer rows would fetch the weights too often.
 #if defined(__AVX512F__)
 template <Mode M>
-constexpr int kAtOnce = kGates<M>;
+constexpr int kGatesPerPass = kGates<M>;
 template <Mode M>
 constexpr int kForwardRows = M == kLstm ? 6 : M == kGru ? 8 : 12;
 constexpr int kBackwardRows = 12;
 #else
 template <Mode M>
-constexpr int kAtOnce = M == kLstm ? 2 : kGates<M>;
+constexpr int kGatesPerPass = M == kLstm ? 2 : kGates<M>;
 template <Mode M>
 constexpr int kForwardRows = M == kLstm ? 6 : M == kGru ? 4 : 8;
 constexpr int kBackwardRows = 6;
 #endif
-constexpr int kFew = 3;                  // rows up to which packing the weights would take longer than it helps; a projection's are always packed
-constexpr int kWide = 2;                 // vectors in a packed panel of the backward pass
-constexpr int kBlock = kWide * kLanes;   // units that a thread takes at a time
-constexpr int kDeep = 8;                 // cells of the weights' columns at a time, where rows are few
+constexpr int kMaxUnpackedRows = 3;  // rows up to which packing the weights would take longer than it helps; a projection's are always packed
+constexpr int kPanelVectors = 2;     // vectors in a packed panel of the backward pass
+constexpr int kUnitBlock = kPanelVectors * kLanes;  // units that a thread takes at a time
+constexpr int kColumnCells = 8;                     // cells of the weights' columns at a time, where rows are few
 
-typedef int lanes __attribute__((vector_size(kLanes * 4)));
 typedef float cell __attribute__((aligned(2), may_alias));  // or two bfloat16, wherever these stand
 
 template <typename T>
@@ -49,34 +49,6 @@ inline vec dot(vec sum, vec left, vec right) {
   if constexpr (sizeof(T) == 2) return (vec)_mm512_dpbf16_ps((__m512)sum, (__m512bh)left, (__m512bh)right);
 #endif
   return sum + left * right;
-}
-
-// -- functions of the gates ---------------------------------------------------------------------------------------------------
-
-// e^x - 1 is scale * part + (scale - 1), where scale is a power of two: exact where x is small, which e^x alone would not be.
-inline void exponential(vec x, vec& scale, vec& part) {
-  constexpr float kMost = 87.0f, kLog2e = 1.44269504f, kHigh = 0.693359375f, kLow = -2.12194440e-4f, kShift = 12582912.0f;
-  x = x > kMost ? vec{} + kMost : x;
-  x = x < -kMost ? vec{} - kMost : x;
-  const vec n = (x * kLog2e + kShift) - kShift;
-  const vec r = (x - n * kHigh) - n * kLow;
-  vec p = vec{} + 1.0f / 5040;
-  for (const float c : {1.0f / 720, 1.0f / 120, 1.0f / 24, 1.0f / 6, 0.5f}) p = p * r + c;
-  part = r + r * r * p;
-  scale = (vec)((__builtin_convertvector(n, lanes) + 127) << 23);
-}
-
-inline vec sigmoid(vec x) {
-  vec scale, part;
-  exponential(-x, scale, part);
-  return 1.0f / (1.0f + (scale + scale * part));
-}
-
-inline vec hyperbolic_tangent(vec x) {
-  vec scale, part;
-  exponential(2.0f * x, scale, part);
-  const vec less = scale * part + (scale - 1.0f);
-  return less / (less + 2.0f);
 }
 
 // -- rows and products --------------------------------------------------------------------------------------------------------
@@ -127,7 +99,7 @@ inline __attribute__((always_inline)) void products(vec (&sum)[R][V], const cell
 // As `products`, for so few rows that reading the panel is the bottleneck: several partial sums of each, as one is bound by its latency. The hardware
 // prefetcher handles such a stream; on a Zen 4 prefetch instructions made it slower.
 template <typename W, int R, int V>
-inline __attribute__((always_inline)) void stream(vec (&sum)[R][V], const cell* const (&left)[R], int64_t depth, const float* panel) {
+inline __attribute__((always_inline)) void streaming_products(vec (&sum)[R][V], const cell* const (&left)[R], int64_t depth, const float* panel) {
   constexpr int kSums = R * V >= 6 ? 1 : R * V >= 3 ? 2 : R * V == 2 ? 4 : 8;  // divides `depth`, a multiple of kLanes
   vec part[kSums][R][V] = {};
   for (int64_t k = 0; k < depth; k += kSums)

@@ -10,23 +10,21 @@
 
 #include <omp.h>
 
+#include "runtime/parameters.h"
+
 namespace {
 
 constexpr int64_t kBlock = 32;  // channels
 
-struct Sizes {
-  int64_t images, channels, height, width, regions, rows, columns;
-  int64_t area() const { return height * width; }
-  int64_t bins() const { return rows * columns; }
-  int64_t blocks() const { return (channels + kBlock - 1) / kBlock; }
-};
+int64_t area(const RoiPoolingParams& z) { return z.h * z.w; }
+int64_t bins(const RoiPoolingParams& z) { return z.p * z.q; }
+int64_t blocks(const RoiPoolingParams& z) { return (z.c + kBlock - 1) / kBlock; }
 
 // Some channels of one image.
 struct Block {
   int64_t image, first, count, plane;  // `plane` is the number of the first channel's plane
-  Block(const Sizes& s, int64_t number)
-      : image(number / s.blocks()), first(number % s.blocks() * kBlock), count(std::min(kBlock, s.channels - first)),
-        plane(image * s.channels + first) {}
+  Block(const RoiPoolingParams& z, int64_t number)
+      : image(number / blocks(z)), first(number % blocks(z) * kBlock), count(std::min(kBlock, z.c - first)), plane(image * z.c + first) {}
 };
 
 void interleave(const float* __restrict data, float* __restrict pixels, const Block& b, int64_t area) {
@@ -73,43 +71,54 @@ void pool_largest(const float* __restrict pixels, float* __restrict best, int32_
     }
 }
 
+// The weights of all regions' bins along both axes, and where they differ from zero.
+struct BinWeights {
+  const int64_t* images;
+  const float *rows, *columns;
+  std::vector<Range> y, x;
+  BinWeights(const int64_t* images, const float* rows, const float* columns, const RoiPoolingParams& z)
+      : images(images), rows(rows), columns(columns), y(ranges(rows, z.r * z.p, z.h)), x(ranges(columns, z.r * z.q, z.w)) {}
+};
+
+// The weights of one bin.
+struct Bin {
+  const float *row, *column;
+  const Range &y, &x;
+};
+
 // Calls ``work(weight, pixel)`` for each pixel that counts in a bin.
 template <typename Work>
-inline void each_pixel(const float* row, const float* column, const Range& y, const Range& x, int64_t width, Work work) {
-  for (int64_t h = y.begin; h < y.end; ++h)
-    for (int64_t w = x.begin; w < x.end; ++w) {
-      const float weight = row[h] * column[w];
+inline void each_pixel(const Bin& bin, int64_t width, Work work) {
+  for (int64_t h = bin.y.begin; h < bin.y.end; ++h)
+    for (int64_t w = bin.x.begin; w < bin.x.end; ++w) {
+      const float weight = bin.row[h] * bin.column[w];
       if (weight != 0) work(weight, h * width + w);
     }
 }
 
-// Calls ``work(region, number of the bin, row of weights, column of weights, their ranges)`` for the bins of one image's regions.
+// Calls ``work(region, number of the bin, bin)`` for the bins of one image's regions.
 template <typename Work>
-void each_bin(const int64_t* images, const float* rows, const float* columns, const std::vector<Range>& y, const std::vector<Range>& x,
-              int64_t image, const Sizes& s, Work work) {
-  for (int64_t r = 0; r < s.regions; ++r) {
-    if (images[r] != image) continue;
-    for (int64_t p = r * s.rows; p < (r + 1) * s.rows; ++p)
-      for (int64_t q = r * s.columns; q < (r + 1) * s.columns; ++q)
-        work(r, (p - r * s.rows) * s.columns + q - r * s.columns, rows + p * s.height, columns + q * s.width, y[p], x[q]);
+void each_bin(const BinWeights& weights, int64_t image, const RoiPoolingParams& z, Work work) {
+  for (int64_t r = 0; r < z.r; ++r) {
+    if (weights.images[r] != image) continue;
+    for (int64_t p = r * z.p; p < (r + 1) * z.p; ++p)
+      for (int64_t q = r * z.q; q < (r + 1) * z.q; ++q)
+        work(r, (p - r * z.p) * z.q + q - r * z.q, Bin{weights.rows + p * z.h, weights.columns + q * z.w, weights.y[p], weights.x[q]});
   }
 }
 
 // The same where each bin reads the group of channels that belongs to it: C = depth * down * right. Here too little is common to channels.
-// use(plane, result, row, column, high, wide): the places of the channel's first pixel and of the bin's result, and the bin's weights.
+// use(plane, result, bin): the places of the channel's first pixel and of the bin's result, and the bin's weights.
 template <typename Use>
-void each_sensitive_bin(const int64_t* images, const float* row_weights, const float* column_weights, const Sizes& s, int64_t down, int64_t right,
-                        int threads, Use use) {
-  const auto y = ranges(row_weights, s.regions * s.rows, s.height), x = ranges(column_weights, s.regions * s.columns, s.width);
-  const int64_t depth = s.channels / (down * right);
+void each_sensitive_bin(const BinWeights& weights, const RoiPoolingParams& z, int threads, Use use) {
+  const int64_t depth = z.c / (z.down * z.right);
 #pragma omp parallel for num_threads(threads)
   for (int64_t d = 0; d < depth; ++d)
-    for (int64_t image = 0; image < s.images; ++image)
-      each_bin(images, row_weights, column_weights, y, x, image, s,
-               [&](int64_t r, int64_t bin, const float* row, const float* column, const Range& high, const Range& wide) {
-                 const int64_t group = bin / s.columns * down / s.rows * right + bin % s.columns * right / s.columns;
-                 use((image * s.channels + d * down * right + group) * s.area(), (r * depth + d) * s.bins() + bin, row, column, high, wide);
-               });
+    for (int64_t image = 0; image < z.n; ++image)
+      each_bin(weights, image, z, [&](int64_t r, int64_t number, const Bin& bin) {
+        const int64_t group = number / z.q * z.down / z.p * z.right + number % z.q * z.right / z.q;
+        use((image * z.c + d * z.down * z.right + group) * area(z), (r * depth + d) * bins(z) + number, bin);
+      });
 }
 
 }  // namespace
@@ -119,28 +128,27 @@ extern "C" {
 // The largest value of each bin, and 0 for an empty one. `where` may be null; it gets the pixel that was the largest, or -1.
 // `out` holds zeros.
 void largest(const float* data, const int64_t* images, const int64_t* top, const int64_t* bottom, const int64_t* left, const int64_t* right,
-             float* out, int32_t* where, int64_t n, int64_t channels, int64_t height, int64_t width, int64_t regions, int64_t rows,
-             int64_t columns, int threads) {
-  const Sizes s{n, channels, height, width, regions, rows, columns};
+             float* out, int32_t* where, const RoiPoolingParams* params, int threads) {
+  const RoiPoolingParams z = *params;
 #pragma omp parallel num_threads(threads)
   {
-    std::vector<float> pixels(s.area() * kBlock);
+    std::vector<float> pixels(area(z) * kBlock);
     alignas(64) float best[kBlock];
     alignas(64) int32_t mark[kBlock];
 #pragma omp for
-    for (int64_t number = 0; number < n * s.blocks(); ++number) {
-      const Block b(s, number);
-      interleave(data, pixels.data(), b, s.area());
-      for (int64_t r = 0; r < regions; ++r) {
+    for (int64_t number = 0; number < z.n * blocks(z); ++number) {
+      const Block b(z, number);
+      interleave(data, pixels.data(), b, area(z));
+      for (int64_t r = 0; r < z.r; ++r) {
         if (images[r] != b.image) continue;
-        for (int64_t bin = 0; bin < s.bins(); ++bin) {
-          const Range y(top, bottom, r * rows + bin / columns, height), x(left, right, r * columns + bin % columns, width);
+        for (int64_t bin = 0; bin < bins(z); ++bin) {
+          const Range y(top, bottom, r * z.p + bin / z.q, z.h), x(left, right, r * z.q + bin % z.q, z.w);
           if (y.begin >= y.end || x.begin >= x.end) continue;
-          (where ? pool_largest<true> : pool_largest<false>)(pixels.data(), best, mark, y, x, width);
-          const int64_t start = (r * channels + b.first) * s.bins() + bin;
-          for (int64_t c = 0; c < b.count; ++c) out[start + c * s.bins()] = best[c];
+          (where ? pool_largest<true> : pool_largest<false>)(pixels.data(), best, mark, y, x, z.w);
+          const int64_t start = (r * z.c + b.first) * bins(z) + bin;
+          for (int64_t c = 0; c < b.count; ++c) out[start + c * bins(z)] = best[c];
           if (where)
-            for (int64_t c = 0; c < b.count; ++c) where[start + c * s.bins()] = mark[c];
+            for (int64_t c = 0; c < b.count; ++c) where[start + c * bins(z)] = mark[c];
         }
       }
     }
@@ -148,98 +156,93 @@ void largest(const float* data, const int64_t* images, const int64_t* top, const
 }
 
 // `din` holds zeros.
-void largest_backward(const int32_t* where, const int64_t* images, const float* dout, float* din, int64_t n, int64_t channels, int64_t height,
-                      int64_t width, int64_t regions, int64_t rows, int64_t columns, int threads) {
-  const Sizes s{n, channels, height, width, regions, rows, columns};
+void largest_backward(const int32_t* where, const int64_t* images, const float* dout, float* din, const RoiPoolingParams* params, int threads) {
+  const RoiPoolingParams z = *params;
 #pragma omp parallel for num_threads(threads)
-  for (int64_t c = 0; c < channels; ++c)
-    for (int64_t r = 0; r < regions; ++r) {
-      if (images[r] < 0 || images[r] >= n) continue;
-      float* plane = din + (images[r] * channels + c) * s.area();
-      const int64_t start = (r * channels + c) * s.bins();
-      for (int64_t i = start; i < start + s.bins(); ++i)
-        if (where[i] >= 0 && where[i] < s.area()) plane[where[i]] += dout[i];
+  for (int64_t c = 0; c < z.c; ++c)
+    for (int64_t r = 0; r < z.r; ++r) {
+      if (images[r] < 0 || images[r] >= z.n) continue;
+      float* plane = din + (images[r] * z.c + c) * area(z);
+      const int64_t start = (r * z.c + c) * bins(z);
+      for (int64_t i = start; i < start + bins(z); ++i)
+        if (where[i] >= 0 && where[i] < area(z)) plane[where[i]] += dout[i];
     }
 }
 
 // ``sum_hw rows[r, p, h] * columns[r, q, w] * data[image of r, c, h, w]``. `out` holds zeros.
-void weighted(const float* data, const int64_t* images, const float* row_weights, const float* column_weights, float* out, int64_t n,
-              int64_t channels, int64_t height, int64_t width, int64_t regions, int64_t rows, int64_t columns, int threads) {
-  const Sizes s{n, channels, height, width, regions, rows, columns};
-  const auto y = ranges(row_weights, regions * rows, height), x = ranges(column_weights, regions * columns, width);
+void weighted(const float* data, const int64_t* images, const float* row_weights, const float* column_weights, float* out,
+              const RoiPoolingParams* params, int threads) {
+  const RoiPoolingParams z = *params;
+  const BinWeights weights(images, row_weights, column_weights, z);
 #pragma omp parallel num_threads(threads)
   {
-    std::vector<float> pixels(s.area() * kBlock);
+    std::vector<float> pixels(area(z) * kBlock);
     alignas(64) float sum[kBlock];
 #pragma omp for
-    for (int64_t number = 0; number < n * s.blocks(); ++number) {
-      const Block b(s, number);
-      interleave(data, pixels.data(), b, s.area());
-      each_bin(images, row_weights, column_weights, y, x, b.image, s,
-               [&](int64_t r, int64_t bin, const float* row, const float* column, const Range& high, const Range& wide) {
-                 std::fill(sum, sum + kBlock, 0.0f);
-                 each_pixel(row, column, high, wide, width, [&](float weight, int64_t i) {
-                   const float* __restrict pixel = pixels.data() + i * kBlock;
+    for (int64_t number = 0; number < z.n * blocks(z); ++number) {
+      const Block b(z, number);
+      interleave(data, pixels.data(), b, area(z));
+      each_bin(weights, b.image, z, [&](int64_t r, int64_t at, const Bin& bin) {
+        std::fill(sum, sum + kBlock, 0.0f);
+        each_pixel(bin, z.w, [&](float weight, int64_t i) {
+          const float* __restrict pixel = pixels.data() + i * kBlock;
 #pragma omp simd
-                   for (int64_t c = 0; c < kBlock; ++c) sum[c] += weight * pixel[c];
-                 });
-                 float* result = out + (r * channels + b.first) * s.bins() + bin;
-                 for (int64_t c = 0; c < b.count; ++c) result[c * s.bins()] = sum[c];
-               });
+          for (int64_t c = 0; c < kBlock; ++c) sum[c] += weight * pixel[c];
+        });
+        float* result = out + (r * z.c + b.first) * bins(z) + at;
+        for (int64_t c = 0; c < b.count; ++c) result[c * bins(z)] = sum[c];
+      });
     }
   }
 }
 
-void weighted_backward(const int64_t* images, const float* row_weights, const float* column_weights, const float* dout, float* din, int64_t n,
-                       int64_t channels, int64_t height, int64_t width, int64_t regions, int64_t rows, int64_t columns, int threads) {
-  const Sizes s{n, channels, height, width, regions, rows, columns};
-  const auto y = ranges(row_weights, regions * rows, height), x = ranges(column_weights, regions * columns, width);
+void weighted_backward(const int64_t* images, const float* row_weights, const float* column_weights, const float* dout, float* din,
+                       const RoiPoolingParams* params, int threads) {
+  const RoiPoolingParams z = *params;
+  const BinWeights weights(images, row_weights, column_weights, z);
 #pragma omp parallel num_threads(threads)
   {
-    std::vector<float> pixels(s.area() * kBlock);
+    std::vector<float> pixels(area(z) * kBlock);
     alignas(64) float gradient[kBlock] = {};
 #pragma omp for
-    for (int64_t number = 0; number < n * s.blocks(); ++number) {
-      const Block b(s, number);
+    for (int64_t number = 0; number < z.n * blocks(z); ++number) {
+      const Block b(z, number);
       std::fill(pixels.begin(), pixels.end(), 0.0f);
-      each_bin(images, row_weights, column_weights, y, x, b.image, s,
-               [&](int64_t r, int64_t bin, const float* row, const float* column, const Range& high, const Range& wide) {
-                 const float* from = dout + (r * channels + b.first) * s.bins() + bin;
-                 for (int64_t c = 0; c < b.count; ++c) gradient[c] = from[c * s.bins()];
-                 each_pixel(row, column, high, wide, width, [&](float weight, int64_t i) {
-                   float* __restrict pixel = pixels.data() + i * kBlock;
+      each_bin(weights, b.image, z, [&](int64_t r, int64_t at, const Bin& bin) {
+        const float* from = dout + (r * z.c + b.first) * bins(z) + at;
+        for (int64_t c = 0; c < b.count; ++c) gradient[c] = from[c * bins(z)];
+        each_pixel(bin, z.w, [&](float weight, int64_t i) {
+          float* __restrict pixel = pixels.data() + i * kBlock;
 #pragma omp simd
-                   for (int64_t c = 0; c < kBlock; ++c) pixel[c] += weight * gradient[c];
-                 });
-               });
+          for (int64_t c = 0; c < kBlock; ++c) pixel[c] += weight * gradient[c];
+        });
+      });
       for (int64_t c = 0; c < b.count; ++c)
-        for (int64_t i = 0; i < s.area(); ++i) din[(b.plane + c) * s.area() + i] = pixels[i * kBlock + c];
+        for (int64_t i = 0; i < area(z); ++i) din[(b.plane + c) * area(z) + i] = pixels[i * kBlock + c];
     }
   }
 }
 
-void sensitive(const float* data, const int64_t* images, const float* row_weights, const float* column_weights, float* out, int64_t n,
-               int64_t channels, int64_t height, int64_t width, int64_t regions, int64_t rows, int64_t columns, int64_t down, int64_t right,
-               int threads) {
-  each_sensitive_bin(images, row_weights, column_weights, {n, channels, height, width, regions, rows, columns}, down, right, threads,
-                     [=](int64_t plane, int64_t result, const float* row, const float* column, const Range& high, const Range& wide) {
-                       float sum = 0;
-                       for (int64_t h = high.begin; h < high.end; ++h) {
-                         float line = 0;
-                         for (int64_t w = wide.begin; w < wide.end; ++w) line += column[w] * data[plane + h * width + w];
-                         sum += row[h] * line;
-                       }
-                       out[result] = sum;
-                     });
+void sensitive(const float* data, const int64_t* images, const float* row_weights, const float* column_weights, float* out,
+               const RoiPoolingParams* params, int threads) {
+  const RoiPoolingParams z = *params;
+  each_sensitive_bin({images, row_weights, column_weights, z}, z, threads, [=](int64_t plane, int64_t result, const Bin& bin) {
+    float sum = 0;
+    for (int64_t h = bin.y.begin; h < bin.y.end; ++h) {
+      float line = 0;
+      for (int64_t w = bin.x.begin; w < bin.x.end; ++w) line += bin.column[w] * data[plane + h * z.w + w];
+      sum += bin.row[h] * line;
+    }
+    out[result] = sum;
+  });
 }
 
 // `din` holds zeros.
-void sensitive_backward(const int64_t* images, const float* row_weights, const float* column_weights, const float* dout, float* din, int64_t n,
-                        int64_t channels, int64_t height, int64_t width, int64_t regions, int64_t rows, int64_t columns, int64_t down,
-                        int64_t right, int threads) {
-  each_sensitive_bin(images, row_weights, column_weights, {n, channels, height, width, regions, rows, columns}, down, right, threads,
-                     [=](int64_t plane, int64_t result, const float* row, const float* column, const Range& high, const Range& wide) {
-                       each_pixel(row, column, high, wide, width, [&](float weight, int64_t i) { din[plane + i] += weight * dout[result]; });
-                     });
+void sensitive_backward(const int64_t* images, const float* row_weights, const float* column_weights, const float* dout, float* din,
+                        const RoiPoolingParams* params, int threads) {
+  const RoiPoolingParams z = *params;
+  each_sensitive_bin({images, row_weights, column_weights, z}, z, threads, [=](int64_t plane, int64_t result, const Bin& bin) {
+    each_pixel(bin, z.w, [&](float weight, int64_t i) { din[plane + i] += weight * dout[result]; });
+  });
 }
 }

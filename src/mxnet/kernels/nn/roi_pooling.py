@@ -7,23 +7,25 @@ from typing import Any
 import torch
 
 from ..runtime.contract import Kernel
+from ..runtime.parameters import RoiPoolingParams
 
 _MAPS, _IMAGES, _DOUT = "float32 (n, c, h, w)", "int64 (r)", "float32 (r, c, p, q)"
-_SIZES = ("n", "c", "h", "w", "r", "p", "q")
+_ONE_GROUP: dict[str, Any] = {"parameters": RoiPoolingParams, "sizes": {"down": "1", "right": "1"}}
 _BINS = {"top": "int64 (r, p)", "bottom": "int64 (r, p)", "left": "int64 (r, q)", "right": "int64 (r, q)"}
 _WEIGHTS = {"images": _IMAGES, "rows": "float32 (r, p, h)", "columns": "float32 (r, q, w)"}
 _SOME = "h * w <= 2147483647"  # the index of the largest pixel is an int32
 _GROUPS: dict[str, Any] = {"integers": ("down", "right"), "where": {"depth": "c // (down * right)"},
-           "preconditions": (_SOME, "min(down, right) >= 1", "c == depth * down * right"), "sizes": (*_SIZES, "down", "right")}
+           "preconditions": (_SOME, "min(down, right) >= 1", "c == depth * down * right"),
+           "parameters": RoiPoolingParams}
 
 _largest = Kernel("nn/roi_pooling", "largest", {"data": _MAPS, "images": _IMAGES, **_BINS},
                   {"out": f"{_DOUT} filled 0", "marks": "int32 (r, c, p, q) filled -1 if marked"}, integers=("marked",), preconditions=(_SOME,),
-                  sizes=_SIZES)
+                  **_ONE_GROUP)
 _largest_backward = Kernel("nn/roi_pooling", "largest_backward", {"marks": "int32 (r, c, p, q)", "images": _IMAGES, "dout": _DOUT},
-                           {"gradient": f"{_MAPS} filled 0"}, integers=("n", "h", "w"), preconditions=(_SOME, "min(n, h, w) >= 0"), sizes=_SIZES)
-_weighted = Kernel("nn/roi_pooling", "weighted", {"data": _MAPS, **_WEIGHTS}, {"out": f"{_DOUT} filled 0"}, preconditions=(_SOME,), sizes=_SIZES)
+                           {"gradient": f"{_MAPS} filled 0"}, integers=("n", "h", "w"), preconditions=(_SOME, "min(n, h, w) >= 0"), **_ONE_GROUP)
+_weighted = Kernel("nn/roi_pooling", "weighted", {"data": _MAPS, **_WEIGHTS}, {"out": f"{_DOUT} filled 0"}, preconditions=(_SOME,), **_ONE_GROUP)
 _weighted_backward = Kernel("nn/roi_pooling", "weighted_backward", {**_WEIGHTS, "dout": _DOUT}, {"gradient": f"{_MAPS} filled 0"}, integers=("n",),
-                            preconditions=(_SOME, "n >= 0"), sizes=_SIZES)
+                            preconditions=(_SOME, "n >= 0"), **_ONE_GROUP)
 _sensitive = Kernel("nn/roi_pooling", "sensitive", {"data": _MAPS, **_WEIGHTS}, {"out": "float32 (r, depth, p, q) filled 0"}, **_GROUPS)
 _sensitive_backward = Kernel("nn/roi_pooling", "sensitive_backward", {**_WEIGHTS, "dout": "float32 (r, depth, p, q)"},
                              {"gradient": f"{_MAPS} filled 0"},

@@ -6,33 +6,9 @@
 #include <vector>
 
 #include "runtime/streaming_stores.h"
-#include "runtime/vectors.h"
+#include "runtime/vector_math.h"
 
 namespace {
-
-typedef int32_t ints __attribute__((vector_size(kLanes * 4)));
-
-inline vec all(float x) { return x - vec{}; }
-
-// e to the power of x <= 0, within 2 units in the last place; a NaN stays one. 2^n is multiplied in two steps, for numbers below the normal ones.
-inline vec exponential(vec x) {
-  constexpr float kRound = 12582912.0f;  // 1.5 * 2^23: adding it rounds to a whole number
-  const vec least = all(-104.0f);
-  x = x < least ? least : x;
-  const vec shifted = x * 1.44269504f + kRound;
-  const vec n = shifted - kRound;
-  const vec r = x - n * 0.693145751953125f - n * 1.42860677e-6f;
-  vec p = all(1.9875691500e-4f);
-  p = p * r + 1.3981999507e-3f;
-  p = p * r + 8.3334519073e-3f;
-  p = p * r + 4.1665795894e-2f;
-  p = p * r + 1.6666665459e-1f;
-  p = p * r + 5.0000001201e-1f;
-  p = p * r * r + r + 1.0f;
-  const ints whole = reinterpret_cast<ints>(shifted) - 0x4B400000;
-  const ints half = whole >> 1;
-  return p * reinterpret_cast<vec>((half + 127) << 23) * reinterpret_cast<vec>((whole - half + 127) << 23);
-}
 
 // With `Log` the logarithm, which is exact where softmax itself would be 0.
 template <bool Log>
@@ -57,7 +33,7 @@ void line(const float* in, float* out, int64_t width) {
   for (int i = 1; i < kLanes; ++i) largest = most[0][i] > largest ? most[0][i] : largest;
   // A NaN that is not found here comes out of the differences, as where there is nothing but -inf.
   const auto add = [&](int j, int64_t at) {
-    const vec e = exponential(load(in + at) - largest);
+    const vec e = exp_nonpositive(load(in + at) - largest);
     sum[j] += e;
     if (!Log) store(out + at, e);
   };
@@ -65,8 +41,8 @@ void line(const float* in, float* out, int64_t width) {
 #pragma GCC unroll 4
     for (int j = 0; j < kAtOnce; ++j) add(j, i + j * kLanes);
   for (int64_t i = fast; i < whole; i += kLanes) add(0, i);
-  vec last = whole < width ? exponential(load(tail) - largest) : vec{};
-  const float all_of_it = total(last + sum[0] + sum[1] + sum[2] + sum[3]), scale = 1 / all_of_it, less = std::log(all_of_it);
+  vec last = whole < width ? exp_nonpositive(load(tail) - largest) : vec{};
+  const float all_of_it = reduce_add(last + sum[0] + sum[1] + sum[2] + sum[3]), scale = 1 / all_of_it, less = std::log(all_of_it);
 #pragma GCC unroll 4
   for (int64_t i = 0; i < whole; i += kLanes) store(out + i, Log ? load(in + i) - largest - less : load(out + i) * scale);
   last = Log ? load(tail) - largest - less : last * scale;
@@ -75,16 +51,16 @@ void line(const float* in, float* out, int64_t width) {
 
 template <bool Log>
 void run(const float* in, float* out, int64_t n, int64_t width, int threads) {
-  const bool past = is_large(n * width);
+  const bool streaming = is_large(n * width);
 #pragma omp parallel num_threads(threads)
   {
-    std::vector<float> found(past ? width : 0);
+    std::vector<float> found(streaming ? width : 0);
 #pragma omp for schedule(static)
     for (int64_t i = 0; i < n; ++i) {
-      line<Log>(in + i * width, past ? found.data() : out + i * width, width);
-      if (past) put(out + i * width, found.data(), width, past);
+      line<Log>(in + i * width, streaming ? found.data() : out + i * width, width);
+      if (streaming) put(out + i * width, found.data(), width, streaming);
     }
-    finish(past);
+    store_fence(streaming);
   }
 }
 

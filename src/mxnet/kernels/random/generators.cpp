@@ -21,8 +21,8 @@
 
 namespace {
 
-constexpr int kWords = 624, kStates = 1024, kLeast = 64, kChunk = 512;
-constexpr int64_t kCheap = 1 << 16, kCostly = 1 << 15;  // from so many numbers on a second thread pays
+constexpr int kWords = 624, kStates = 1024, kLeastRun = 64, kChunk = 512;
+constexpr int64_t kParallelUniform = 1 << 16, kParallelOther = 1 << 15;  // from so many numbers on a second thread pays
 
 struct Twister {
   uint32_t words[kWords];
@@ -43,22 +43,22 @@ void start(Twister& t, uint32_t seed) {
 
 // Starts states with seeds in a row, sixteen side by side where as many are needed: one alone waits for its own multiplications.
 void start_all(Bank& bank, int64_t needed) {
-  constexpr int kSide = 16;  // divides kStates
+  constexpr int kStatesAtOnce = 16;  // divides kStates
   uint32_t from = bank.seeded;
   while (from < needed) {
     Twister* states = bank.states + from;
-    if (from % kSide || needed - from < kSide / 2) {
+    if (from % kStatesAtOnce || needed - from < kStatesAtOnce / 2) {
       start(*states, bank.seed + from++);
       continue;
     }
-    uint32_t w[kSide];
-    for (int s = 0; s < kSide; ++s) w[s] = bank.seed + from + s, states[s].at = kWords;
+    uint32_t w[kStatesAtOnce];
+    for (int s = 0; s < kStatesAtOnce; ++s) w[s] = bank.seed + from + s, states[s].at = kWords;
     for (int i = 0; i < kWords; ++i) {
       if (i)
-        for (int s = 0; s < kSide; ++s) w[s] = 1812433253u * (w[s] ^ (w[s] >> 30)) + i;
-      for (int s = 0; s < kSide; ++s) states[s].words[i] = w[s];
+        for (int s = 0; s < kStatesAtOnce; ++s) w[s] = 1812433253u * (w[s] ^ (w[s] >> 30)) + i;
+      for (int s = 0; s < kStatesAtOnce; ++s) states[s].words[i] = w[s];
     }
-    from += kSide;
+    from += kStatesAtOnce;
   }
   bank.seeded = from;
 }
@@ -180,9 +180,9 @@ int many_points(Twister& t, float* x, float* y, float* square, int needed) {
 // Finds `needed` points inside the unit circle as the polar method does, with the squares of their distances from the center. Thirty-two words
 // are looked at together, but none is taken that comes after the last point. Behind each result 16 more places are written to.
 template <typename T> void points(Twister& t, T* x, T* y, T* square, int needed) {
-  constexpr int kTogether = 32, kEach = 2 * Unit<T>::words, kTried = kTogether / kEach;
-  uint32_t w[kTogether];
-  T a[kTried], b[kTried], s[kTried];
+  constexpr int kWordsAtOnce = 32, kWordsPerPoint = 2 * Unit<T>::words, kPointsAtOnce = kWordsAtOnce / kWordsPerPoint;
+  uint32_t w[kWordsAtOnce];
+  T a[kPointsAtOnce], b[kPointsAtOnce], s[kPointsAtOnce];
   for (int kept = 0; kept < needed;) {
 #ifdef __AVX512F__
     if constexpr (sizeof(T) == 4) {
@@ -190,22 +190,22 @@ template <typename T> void points(Twister& t, T* x, T* y, T* square, int needed)
       if (kept == needed) break;
     }
 #endif
-    const bool whole = kWords - t.at >= kTogether;  // the end of a block is not near
+    const bool whole = kWords - t.at >= kWordsAtOnce;  // the end of a block is not near
     if (whole)
-      for (int i = 0; i < kTogether; ++i) w[i] = tempered(t.words[t.at + i]);
+      for (int i = 0; i < kWordsAtOnce; ++i) w[i] = tempered(t.words[t.at + i]);
     else
-      for (int i = 0; i < kEach; ++i) w[i] = next(t);
-    for (int i = 0; i < (whole ? kTried : 1); ++i) {
-      a[i] = T(2) * Unit<T>::of(w + kEach * i) - T(1);
-      b[i] = T(2) * Unit<T>::of(w + kEach * i + kEach / 2) - T(1);
+      for (int i = 0; i < kWordsPerPoint; ++i) w[i] = next(t);
+    for (int i = 0; i < (whole ? kPointsAtOnce : 1); ++i) {
+      a[i] = T(2) * Unit<T>::of(w + kWordsPerPoint * i) - T(1);
+      b[i] = T(2) * Unit<T>::of(w + kWordsPerPoint * i + kWordsPerPoint / 2) - T(1);
       s[i] = a[i] * a[i] + b[i] * b[i];
     }
     int seen = 0;
-    for (; seen < (whole ? kTried : 1) && kept < needed; ++seen) {
+    for (; seen < (whole ? kPointsAtOnce : 1) && kept < needed; ++seen) {
       x[kept] = a[seen], y[kept] = b[seen], square[kept] = s[seen];
       kept += inside(s[seen]);
     }
-    if (whole) t.at += seen * kEach;
+    if (whole) t.at += seen * kWordsPerPoint;
   }
 }
 
@@ -307,7 +307,7 @@ template <typename W, typename P> void numbers(Twister& t, int kind, P a, P b, W
 // Calls work(state, begin, end) for the runs of a result of `n` numbers, on several threads from `least` numbers on.
 template <typename Work> void spread(Bank& bank, int64_t n, int threads, int64_t least, Work work) {
   if (n <= 0) return;
-  const int64_t runs = std::min<int64_t>((n + kLeast - 1) / kLeast, kStates), step = (n + runs - 1) / runs;
+  const int64_t runs = std::min<int64_t>((n + kLeastRun - 1) / kLeastRun, kStates), step = (n + runs - 1) / runs;
   start_all(bank, runs);
   if (threads < 2 || n < least) {
     for (int64_t r = 0; r < runs; ++r) work(sound(bank.states[r]), r * step, std::min(n, (r + 1) * step));
@@ -321,7 +321,7 @@ template <typename W, typename P>
 void sample(Bank* bank, W* out, int64_t n, const P* first, const P* second, int64_t count, int kind, int threads) {
   if (n <= 0) return;
   const int64_t each = 1 + (n - 1) / count;
-  spread(*bank, n, threads, kind == kUniform ? kCheap : kCostly, [=](Twister& t, int64_t begin, int64_t end) {
+  spread(*bank, n, threads, kind == kUniform ? kParallelUniform : kParallelOther, [=](Twister& t, int64_t begin, int64_t end) {
     while (begin < end) {
       int64_t which = begin / each, stop = std::min(end, (which + 1) * each);
       numbers<W, P>(t, kind, first[which], second ? second[which] : P(0), out + begin, stop - begin);
@@ -360,7 +360,7 @@ namespace {
 // Integers from `low` on, below `low` + `range`.
 template <typename T> void integers(Bank* bank, T* out, int64_t n, int64_t low, int64_t range, int threads) {
   const uint64_t magic = range > 1 ? ~uint64_t(0) / uint64_t(range) : 0;
-  spread(*bank, n, threads, kCheap, [=](Twister& t, int64_t begin, int64_t end) {
+  spread(*bank, n, threads, kParallelUniform, [=](Twister& t, int64_t begin, int64_t end) {
     uint32_t w[2 * kChunk];
     for (; begin < end; begin += kChunk) {
       const int64_t some = std::min<int64_t>(kChunk, end - begin);
@@ -386,7 +386,7 @@ template <typename T> void kept(Bank* bank, T* out, int64_t n, int wide, float c
   // Below a number means at most the one before it.
   const float most = inclusive ? chance : std::nextafter(chance, -1.0f);
   const T value = T(scale);
-  spread(*bank, n, threads, kCheap, [=](Twister& t, int64_t begin, int64_t end) {
+  spread(*bank, n, threads, kParallelUniform, [=](Twister& t, int64_t begin, int64_t end) {
     float u[kChunk];
     double v[kChunk];
     for (; begin < end; begin += kChunk) {

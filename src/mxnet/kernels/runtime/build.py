@@ -5,6 +5,7 @@ setup.py loads this file alone, where neither torch nor mxnet can be imported.
 import hashlib
 import os
 import pathlib
+import runpy
 import shutil
 import subprocess
 import tempfile
@@ -50,6 +51,17 @@ def compiler() -> Optional[str]:
     return os.environ.get("CXX") or shutil.which("g++")
 
 
+def write_headers(folder: pathlib.Path) -> None:
+    """Write the generated headers below a folder, which the compiler then searches: the parameters of the kernels, in ``runtime/parameters.h``."""
+    (folder / "runtime").mkdir(parents=True, exist_ok=True)
+    (folder / "runtime" / "parameters.h").write_text(parameters_header(), "utf-8")
+
+
+def parameters_header() -> str:
+    """Return the header that parameters.py generates."""
+    return str(runpy.run_path(str(pathlib.Path(__file__).with_name("parameters.py")))["header"]())
+
+
 def sources(folder: pathlib.Path) -> list[str]:
     """Return the names of all sources below the kernels' folder, such as ``nn/softmax``."""
     return sorted(path.relative_to(folder).with_suffix("").as_posix() for path in folder.glob("*/*.cpp"))
@@ -93,7 +105,8 @@ def library(folder: pathlib.Path, name: str, flags: Sequence[str], torch: pathli
         raise OSError("there is no C++ compiler; install g++, or name one in CXX")
     with tempfile.TemporaryDirectory(prefix="remex-") as work:
         compiled, linked = pathlib.Path(work, "kernel.o"), pathlib.Path(work, "kernel.so")
-        for command in ((program, *flags, "-fopenmp", f"-I{folder}", f"-I{torch / 'include'}", "-c", str(source), "-o", str(compiled)),
+        write_headers(pathlib.Path(work))
+        for command in ((program, *flags, "-fopenmp", f"-I{work}", f"-I{folder}", f"-I{torch / 'include'}", "-c", str(source), "-o", str(compiled)),
                         (program, "-shared", str(compiled), *link, "-Wl,--as-needed", f"-L{torch / 'lib'}", "-o", str(linked),
                          *(["-ltorch_cpu", "-lc10"] if includes(folder, name, "ATen") else []))):
             try:

@@ -19,8 +19,10 @@ from . import libraries
 from .denormals import HEAVY, zeroed
 from .heap import own_heap
 from .libraries import load
+from .parameters import field_names
 
-_LETTERS = {"p": ctypes.c_void_p, "l": ctypes.c_int64, "f": ctypes.c_float, "d": ctypes.c_double, "i": ctypes.c_int}
+_LETTERS: dict[str, Any] = {"p": ctypes.c_void_p, "l": ctypes.c_int64, "f": ctypes.c_float, "d": ctypes.c_double, "i": ctypes.c_int}
+_LETTER_OF = {kind: letter for letter, kind in _LETTERS.items()}
 _MOST_CHECKED = 1 << 10  # programs whose shapes never repeat must not fill the memory
 _LARGEST = (1 << 31) - 1
 _ARRAY = re.compile(r"(\w+) \(([^()]*)\)(?: (last|strided))?(?: (optional)| filled (-?\d+))?(?: if (\w+))?")
@@ -184,13 +186,13 @@ class Kernel(Contract):
         As for `Contract`.
     makes : dict of str to str
         The results; ``filled 0`` where the function leaves some out, and ``if name`` where there is one only if that array or number came.
-    sizes : tuple of str
-        Expressions, int64 each.
-    packed : bool
-        The sizes come as a pointer to all of them.
-    numbers : str
-        A letter for each number that the caller gives: ``f`` for float, ``d`` for double, ``i`` for int, ``l`` for int64. No address may depend on
-        one.
+    sizes : tuple of str, or dict of str to str
+        Expressions, int64 each; with `parameters` those of the fields whose value is not that of the name which the field has.
+    parameters : type, optional
+        A struct of `mxnet.kernels.runtime.parameters`: the sizes are its fields, and the function takes a pointer to it.
+    numbers : str, or type
+        A letter for each number that the caller gives: ``f`` for float, ``d`` for double, ``i`` for int, ``l`` for int64; or a struct of which each
+        field is such a number, and to which the function takes a pointer. No address may depend on a number.
     threads : bool
         True if the function has a parameter for the number of threads.
     multiplies : str
@@ -203,11 +205,22 @@ class Kernel(Contract):
     """
 
     def __init__(self, library: str, entry: str, takes: Mapping[str, str], makes: Mapping[str, str] | None = None, *, integers: Sequence[str] = (),
-                 where: Mapping[str, str] | None = None, preconditions: Sequence[str] = (), work: str = "0", sizes: Sequence[str] = (),
-                 packed: bool = False, numbers: str = "", threads: bool = True, multiplies: str = "0"):
-        super().__init__(f"{library}.{entry}", takes, integers, where, preconditions, work)
-        self.library, self.entry, self.sizes, self.packed, self.numbers, self.threads = library, entry, tuple(sizes), packed, numbers, threads
+                 where: Mapping[str, str] | None = None, preconditions: Sequence[str] = (), work: str = "0",
+                 sizes: Sequence[str] | Mapping[str, str] = (), parameters: Optional[type[ctypes.Structure]] = None,
+                 numbers: str | type[ctypes.Structure] = "", threads: bool = True, multiplies: str = "0"):
+        self.library, self.entry, self.threads, self.parameters = library, entry, threads, parameters
         self._makes, self._multiplies = dict(makes or {}), multiplies
+        if parameters is None:
+            self.sizes = tuple(sizes)
+        else:
+            expressions: Any = sizes
+            given, names = dict(expressions), field_names(parameters)
+            if not given.keys() <= set(names):
+                raise ValueError(f"{library}.{entry}: {parameters.__name__} has the fields {', '.join(names)}, received {', '.join(given)}")
+            self.sizes = tuple(given.get(name, name) for name in names)
+        self.number_struct = None if isinstance(numbers, str) else numbers
+        self.numbers = numbers if isinstance(numbers, str) else "".join(_LETTER_OF[field[1]] for field in numbers._fields_)
+        super().__init__(f"{library}.{entry}", takes, integers, where, preconditions, work)
 
     @functools.cached_property
     def makes(self) -> list[_Array]:
@@ -229,7 +242,8 @@ class Kernel(Contract):
         return self._function(types) is not None
 
     def _function(self, names: Mapping[str, Any]) -> Optional[Callable]:
-        letters = "p" * (len(self.takes) + len(self.makes)) + ("p" if self.packed else "l" * len(self.sizes)) + self.numbers + "i" * self.threads
+        letters = "".join(("p" * (len(self.takes) + len(self.makes)), "l" * len(self.sizes) if self.parameters is None else "p",
+                           self.numbers if self.number_struct is None else "p", "i" * self.threads))
         return _function(self.library, self.entry.format_map(names), letters, "{" not in self.entry)
 
     def _solve(self, arrays: Sequence[Optional[torch.Tensor]], integers: Sequence[int]) -> dict[str, Any]:
@@ -263,12 +277,13 @@ class Plan:
         True if the call multiplies enough that denormal numbers count as zero during it.
     """
 
-    __slots__ = ("names", "makers", "heavy", "_kernel", "_function", "_numbers", "_sizes", "_threads")
+    __slots__ = ("names", "makers", "heavy", "_kernel", "_function", "_numbers", "_sizes", "_threads", "_number_struct")
 
     def __init__(self, kernel: Kernel, function: Callable, sizes: Sequence[int], names: dict[str, Any], heavy: bool):
         self._kernel, self._function, self.names, self._numbers, self._threads = kernel, function, names, len(kernel.numbers), kernel.threads
         self.makers, self.heavy = [_maker(array, names) for array in kernel.makes], heavy
-        self._sizes = ((ctypes.c_int64 * len(sizes))(*sizes),) if kernel.packed else tuple(sizes)
+        self._sizes = tuple(sizes) if kernel.parameters is None else (ctypes.byref(kernel.parameters(*sizes)),)
+        self._number_struct = kernel.number_struct
 
     def __call__(self, arrays: Sequence[Optional[torch.Tensor]], numbers: Sequence[float] = ()) -> list:
         if len(numbers) != self._numbers:
@@ -279,13 +294,14 @@ class Plan:
         except RuntimeError as error:  # a sparse tensor with the shape and strides of a checked dense one
             raise MXNetError(f"kernel {self._kernel.name}: {error}") from None
         try:
-            arguments = (*pointers, *self._sizes, *numbers, torch.get_num_threads()) if self._threads else (*pointers, *self._sizes, *numbers)
+            given = numbers if self._number_struct is None else (ctypes.byref(self._number_struct(*numbers)),)
+            arguments = (*pointers, *self._sizes, *given, torch.get_num_threads()) if self._threads else (*pointers, *self._sizes, *given)
             if self.heavy:
                 with zeroed(HEAVY):
                     self._function(*arguments)
             else:
                 self._function(*arguments)
-        except (ctypes.ArgumentError, OverflowError) as error:
+        except (ctypes.ArgumentError, OverflowError, TypeError) as error:
             raise MXNetError(f"kernel {self._kernel.name}: {error}") from None
         return made
 
@@ -302,7 +318,8 @@ class Plan:
         if len(numbers) != self._numbers or len(pointers) != len(self._kernel.takes) + len(self.makers):
             raise MXNetError(f"kernel {self._kernel.name} takes {len(self._kernel.takes) + len(self.makers)} pointers and {self._numbers} numbers, "
                              f"received {len(pointers)} and {len(numbers)}")
-        return self._function, (*pointers, *self._sizes, *numbers, *([threads] if self._threads else []))
+        given = numbers if self._number_struct is None else (ctypes.byref(self._number_struct(*numbers)),)
+        return self._function, (*pointers, *self._sizes, *given, *([threads] if self._threads else []))
 
 
 _NOTHING: dict[str, Any] = {"__builtins__": {"min": min, "max": max}}

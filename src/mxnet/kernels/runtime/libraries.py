@@ -176,9 +176,14 @@ def _file(name: str) -> str:
 
 
 def fingerprint(*names: str) -> str:
-    """Return a hash of the sources of these kernels, the flags, the processor and torch's version."""
+    """Return a hash of the sources and parameters of these kernels, the flags, the processor and torch's version."""
     text = "".join(path.read_text("utf-8") for path in (*[FOLDER / f"{name}.cpp" for name in names], *sorted(FOLDER.glob("*/*.h"))))
-    return hashlib.sha256("\n".join((text, *FLAGS, processor.identity(), torch.__version__)).encode()).hexdigest()[:16]
+    return hashlib.sha256("\n".join((text, _parameters(), *FLAGS, processor.identity(), torch.__version__)).encode()).hexdigest()[:16]
+
+
+@functools.cache
+def _parameters() -> str:
+    return build.parameters_header()
 
 
 def _is_complete(path: pathlib.Path) -> bool:

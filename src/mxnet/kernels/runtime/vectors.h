@@ -22,9 +22,9 @@ inline void store(float* p, vec v) { *reinterpret_cast<vec*>(p) = v; }
 
 // The first numbers of a vector, as many as there are, at most kLanes.
 #if defined(__AVX512F__)
-inline __mmask16 first(int64_t count) { return __mmask16((1u << count) - 1); }
-inline vec load(const float* p, int64_t count) { return (vec)_mm512_maskz_loadu_ps(first(count), p); }
-inline void store(float* p, vec v, int64_t count) { _mm512_mask_storeu_ps(p, first(count), (__m512)v); }
+inline __mmask16 lane_mask(int64_t count) { return __mmask16((1u << count) - 1); }
+inline vec load(const float* p, int64_t count) { return (vec)_mm512_maskz_loadu_ps(lane_mask(count), p); }
+inline void store(float* p, vec v, int64_t count) { _mm512_mask_storeu_ps(p, lane_mask(count), (__m512)v); }
 #else
 inline vec load(const float* p, int64_t count) {
   if (count == kLanes) return load(p);
@@ -39,8 +39,8 @@ inline void store(float* p, vec v, int64_t count) {
 #endif
 
 // Numbers between 0 and the ceiling, NaN as it is; all numbers where the ceiling is below 0.
-constexpr float kAny = -1;
-inline vec rectified(vec v, float ceiling) {
+constexpr float kNoRelu = -1;
+inline vec relu(vec v, float ceiling) {
   if (ceiling < 0) return v;
   const vec most = vec{} + ceiling;
 // One instruction each: of two numbers that cannot be compared they choose the second.
@@ -53,10 +53,10 @@ inline vec rectified(vec v, float ceiling) {
   return v > most ? most : v;
 #endif
 }
-inline float rectified(float v, float ceiling) { return ceiling < 0 ? v : v < 0 ? 0 : v > ceiling ? ceiling : v; }
+inline float relu(float v, float ceiling) { return ceiling < 0 ? v : v < 0 ? 0 : v > ceiling ? ceiling : v; }
 
 // The sum of a vector's numbers.
-inline float total(vec v) {
+inline float reduce_add(vec v) {
   typedef int lanes __attribute__((vector_size(kLanes * 4)));
   lanes other;
 #pragma GCC unroll 4
@@ -68,15 +68,15 @@ inline float total(vec v) {
 }
 
 struct Aligned {  // uninitialized memory on a cache line
-  std::unique_ptr<float[]> held;
+  std::unique_ptr<float[]> memory;
   float* data;
-  explicit Aligned(int64_t n) : held(new float[size_t(n) + 16]) {
-    data = reinterpret_cast<float*>((reinterpret_cast<uintptr_t>(held.get()) + 63) & ~uintptr_t(63));
+  explicit Aligned(int64_t n) : memory(new float[size_t(n) + 16]) {
+    data = reinterpret_cast<float*>((reinterpret_cast<uintptr_t>(memory.get()) + 63) & ~uintptr_t(63));
   }
 };
 
 // Transposes a square of numbers: each round takes the first and the second half of the rows apart, lane by lane.
-inline void turn(vec (&rows)[kLanes]) {
+inline void transpose_square(vec (&rows)[kLanes]) {
   typedef int lanes __attribute__((vector_size(kLanes * 4)));
   lanes low, high;
   for (int i = 0; i < kLanes; ++i) {
@@ -105,7 +105,7 @@ void transpose(int64_t columns, int64_t depth, Load read, Take take) {
       vec rows[kLanes];
 #pragma GCC unroll 16
       for (int i = 0; i < kLanes; ++i) rows[i] = read(j + i, k);
-      turn(rows);
+      transpose_square(rows);
       take(rows, j, k);
     }
 }

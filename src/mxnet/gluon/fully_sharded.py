@@ -1,0 +1,232 @@
+"""`FullyShardedParameter`: a weight of which each rank keeps some rows, and that is whole only while a layer uses it.
+
+FSDP2 (``torch.distributed.fsdp.fully_shard``) does the same for ``torch.nn.Module``: it replaces the module's parameters by DTensors, and frees the
+storage of whole weights under the graph. Blocks are no modules, and their graphs and kernels hold arrays by address. Here the gathering is an
+operation of the recorded computation instead: its backward adds up the gradient and scatters it, and torch's hooks for saved tensors keep a
+weight's name in the graph in the place of its values.
+"""
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.multiprocessing.reductions import StorageWeakRef
+
+from ..context import ctx_or_device
+from ..ndarray import NDArray, dispatch
+from ..ndarray.dispatch import mode
+from .parameter import Parameter
+from .sharded_parameter import ShardedParameter, ranks
+from .sharded_softmax import recorded
+from .utils import UsageError
+
+if TYPE_CHECKING:
+    from ..context import Context
+    from .parameter_dict import ParameterDict
+
+__all__ = ["FullyShardedParameter", "fully_shard"]
+
+_OPERATOR = dispatch.pseudo_operator("gather_weight")
+_VECTOR = 4096  # vectors of fewer elements are not divided
+
+
+class FullyShardedParameter(ShardedParameter):
+    """A weight whose rows are divided among the ranks of a job, and that `data` gathers. `fully_shard` makes it of a `Parameter`.
+
+    Everything else is as for a `ShardedParameter`: `list_data` and `grad` are the rows of this rank, which a Trainer updates in place.
+    """
+
+    def data(self, ctx: Context | None = None, *, device: Context | None = None) -> NDArray:
+        """Return the whole weight. All ranks call it alike; errors as in `Parameter.data`."""
+        rows = self._check_and_get(self._data, ctx_or_device(ctx, device) if device is not None else ctx)
+        gatherer = _gatherer()
+        if gatherer.ranks.count == 1:
+            return super().data(ctx, device=device)
+        gatherer.hook(mode.recording and rows._data.requires_grad)
+        weight = recorded(_Gather, _OPERATOR, [rows], self, [(type(rows), rows.ctx)])[0]
+        return mode.tracing.parameter(self, weight) if mode.tracing is not None else weight
+
+    def _place(self, contexts: Any, arrays: list[Any]) -> None:
+        if len(contexts) > 1:
+            raise UsageError(f"Parameter '{self.name}' is fully sharded, with one context for each rank; received {contexts}")
+        _gatherer().cut()
+        super()._place(contexts, arrays)
+
+    def set_data(self, data: Any) -> None:
+        """Set the values of the whole weight, of which this rank keeps its rows; errors as in `Parameter.set_data`."""
+        _gatherer().cut()
+        super().set_data(data)
+
+
+class _Gather(torch.autograd.Function):
+    """The whole weight of the rows of all ranks; the gradient of a rank's rows is the sum of all ranks' gradients there."""
+
+    @staticmethod
+    def forward(ctx: Any, parameter: Any, rows: torch.Tensor) -> Any:
+        ctx.parameter, ctx.dtype = parameter, rows.dtype
+        return (_gatherer().take(parameter),)
+
+    @staticmethod
+    def backward(ctx: Any, *heads: Any) -> Any:
+        parameter, members = ctx.parameter, _gatherer().ranks
+        edges = members.edges(parameter.shape[0])
+        sizes = [end - begin for begin, end in zip(edges, edges[1:])]
+        doing = f"gradient of {parameter.name}"
+        members.agree(doing)
+        return None, members.begin_scatter(heads[0].contiguous(), sizes, doing)().to(ctx.dtype)
+
+
+class _Saved:
+    """A view of a whole weight, as the graph keeps it for backward."""
+
+    def __init__(self, parameter: FullyShardedParameter, tensor: torch.Tensor) -> None:
+        self.parameter, self.size, self.stride, self.offset = parameter, tensor.size(), tensor.stride(), tensor.storage_offset()
+
+
+class _Gatherer:
+    """Gathers weights, and while one is used begins to gather the one that followed it in the last step."""
+
+    def __init__(self) -> None:
+        self.ranks = ranks()
+        self._net = self.ranks._group
+        self._trail: tuple[Any, Any] = (None, None)  # the last two that were taken
+        self._next: dict[tuple[Any, Any], Any] = {}
+        self._seen: dict[tuple[Any, Any], Any] = {}
+        self._flight: tuple[Any, Callable[[], torch.Tensor]] | None = None
+        self._whole: dict[int, tuple[Any, FullyShardedParameter]] = {}  # by the address of a storage
+        self._hooks = threading.local()
+
+    def take(self, parameter: FullyShardedParameter) -> torch.Tensor:
+        """Return the whole weight, in memory of its own."""
+        if self._flight is not None and self._flight[0] is parameter:
+            end = self._flight[1]
+        else:
+            self._drop()
+            end = self._begin(parameter)
+        self._flight = None
+        weight = end()
+        self._seen[self._trail] = parameter
+        self._trail = self._trail[1], parameter
+        following = self._next.get(self._trail)
+        if following is not None:
+            self._flight = following, self._begin(following)
+        storage = weight.untyped_storage()
+        self._whole = {address: entry for address, entry in self._whole.items() if not entry[0].expired()}
+        self._whole[storage._cdata] = StorageWeakRef(storage), parameter
+        return weight
+
+    def _begin(self, parameter: FullyShardedParameter) -> Callable[[], torch.Tensor]:
+        from ..kvstore.group import digest
+        net, doing = self._net, f"gather of {parameter.name}"
+        rows = parameter._check_and_get(parameter._data, list)[0]._raw().contiguous()
+        edges = self.ranks.edges(parameter.shape[0])
+        weight = rows.new_empty(parameter.shape)
+        parts = [weight[begin:end] for begin, end in zip(edges, edges[1:])]
+        agreed = net.agree([digest(doing)], doing)
+        works = net.begin_all_gather(parts, rows)
+
+        def end() -> torch.Tensor:
+            agreed()
+            for work in works:
+                net.wait(work, doing)
+            return weight
+        return end
+
+    def _drop(self) -> None:
+        if self._flight is not None:
+            flight, self._flight = self._flight, None
+            flight[1]()
+
+    def cut(self) -> None:
+        """Forget a weight that was gathered in advance, since rows are about to change; a step is over."""
+        self._drop()
+        self._trail, self._next, self._seen = (None, None), self._seen or self._next, {}
+        self.hook(False)
+
+    # -- saved tensors -----------------------------------------------------------------------------------------------------------
+
+    def hook(self, on: bool) -> None:
+        """Have graphs save names of weights from now on, or no longer."""
+        active = getattr(self._hooks, "active", None)
+        if on and active is None:
+            self._hooks.active = torch.autograd.graph.saved_tensors_hooks(self._pack, self._unpack)
+            self._hooks.active.__enter__()
+        elif not on and active is not None:
+            self._hooks.active = None
+            active.__exit__(None, None, None)
+
+    def _pack(self, tensor: torch.Tensor) -> Any:
+        if tensor.layout is not torch.strided:
+            return tensor
+        entry = self._whole.get(tensor.untyped_storage()._cdata)
+        return tensor if entry is None or entry[0].expired() else _Saved(entry[1], tensor)
+
+    def _unpack(self, saved: Any) -> torch.Tensor:
+        return self.take(saved.parameter).as_strided(saved.size, saved.stride, saved.offset) if type(saved) is _Saved else saved
+
+
+_made: _Gatherer | None = None
+
+
+def _gatherer() -> _Gatherer:
+    global _made
+    if _made is None:
+        _made = _Gatherer()
+    return _made
+
+
+def before_update() -> None:
+    """End a step: called before rows change."""
+    _gatherer().cut()
+
+
+def fully_shard(parameters: ParameterDict | Iterable[Parameter]) -> None:
+    """Divide weights among the ranks of the job: each keeps, updates and has optimizer states of its rows, and gathers a weight where it is used.
+
+    Weights with at least two axes, and long vectors, are divided by their first axis; others stay as they are. Values are those of rank 0. For
+    weights that do not fit into the memory of one rank, call this before `initialize`, which then draws a rank's rows only. All ranks call it.
+
+    Parameters
+    ----------
+    parameters : ParameterDict, or iterable of Parameter
+        Such as ``net.collect_params()``.
+
+    Raises
+    ------
+    UsageError
+        If a weight is on several contexts, or has a Trainer already.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> net = mx.gluon.nn.Dense(4, in_units=2)
+    >>> mx.gluon.fully_shard(net.collect_params())  # in a job: each rank has 4 / n rows of the weight
+    >>> net.initialize()
+    >>> trainer = mx.gluon.Trainer(net.collect_params(), 'adam', kvstore=None)
+    """
+    members = ranks()
+    for parameter in parameters.values() if hasattr(parameters, "values") else parameters:
+        dense = parameter._stype == parameter._grad_stype == "default"
+        if type(parameter) is not Parameter or members.count == 1 or not dense or parameter.grad_req == "null":
+            continue
+        shape = parameter.shape or (0,)
+        if shape[0] < members.count or len(shape) < 2 and shape[0] < _VECTOR:
+            continue
+        if parameter._trainer:
+            raise UsageError(f"fully_shard: Parameter '{parameter.name}' has a Trainer already; make the Trainer with shard='full'")
+        _divide(parameter)
+
+
+def _divide(parameter: Parameter) -> None:
+    """Make a parameter a fully sharded one: blocks refer to the object, so it stays the same."""
+    net, arrays = _gatherer()._net, parameter._data
+    if arrays is not None and len(arrays) > 1:
+        raise UsageError(f"fully_shard: Parameter '{parameter.name}' is on {parameter.list_ctx()}; a rank has one context")
+    parameter.__class__ = FullyShardedParameter  # type: ignore[assignment]  # both have the same fields
+    if arrays is not None:
+        doing = f"fully_shard of {parameter.name}"
+        tensor = arrays[0]._raw().contiguous()
+        net.wait(net.begin_broadcast(tensor), doing)
+        parameter._init_impl(type(arrays[0])._new(tensor, arrays[0].ctx), parameter.list_ctx())

@@ -1,0 +1,145 @@
+"""Fully sharded weights on 2 and 3 ranks beside data parallelism: weights, what each rank keeps, checkpoints."""
+import pytest
+
+import mxnet as mx
+from job_checks import outputs
+from mxnet import gluon
+
+_PROGRAM = """
+    from mxnet import gluon, nd
+    rank, count = kv.rank, kv.num_workers
+    numbers = np.random.RandomState(0)
+    X = numbers.rand(8, 12, 20).astype('float32')
+    Y = numbers.randint(0, 7, (8, 12)).astype('float32')
+    own = slice(rank, None, count)
+    loss = gluon.loss.SoftmaxCELoss()
+
+    def build(hybridize=False, deferred=False):
+        mx.random.seed(3)
+        net = gluon.nn.HybridSequential()
+        net.add(gluon.nn.Dense(31, in_units=0 if deferred else 20, activation='tanh'), gluon.nn.BatchNorm(),
+                gluon.nn.Dense(30, in_units=0 if deferred else 31, activation='relu'), gluon.nn.Dense(7, in_units=0 if deferred else 30))
+        net.initialize(mx.init.Xavier())
+        if hybridize:
+            for layer in net:
+                layer.hybridize()
+        return net
+
+    def trainer_of(net, **options):
+        return gluon.Trainer(net.collect_params(), 'adam', {'learning_rate': 0.01, 'wd': 0.01}, kvstore='dist_sync', **options)
+
+    def train(net, trainer, steps):
+        for step in steps:
+            with mx.autograd.record():
+                out = loss(net(nd.array(X[step % 8, own])), nd.array(Y[step % 8, own]))
+            out.backward()
+            trainer.step(12)
+
+    def values(net):
+        return [p._reduce().asnumpy() for p in net.collect_params().values() if p.grad_req != 'null']
+
+    def far(one, other):
+        return max(float(abs(a - b).max()) for a, b in zip(one, other))
+"""
+
+_EQUAL = _PROGRAM + """
+    whole = build()
+    train(whole, trainer_of(whole), range(100))
+    for hybridize in False, True:
+        net = build(hybridize)
+        trainer = trainer_of(net, shard='full')
+        train(net, trainer, range(100))
+        print(far(values(whole), values(net)) < 1e-5, [p.list_data()[0].shape for p in net.collect_params().values()][:1])
+    own = [sum(s.size for part in (trainer._updaters[0].states[i],) for s in part) for i in trainer._updaters[0].states]
+    print(sum(own) < 0.7 * 2 * sum(p.shape[0] * (p.shape[1] if len(p.shape) > 1 else 1) for p in net.collect_params().values()))
+    print((net(nd.array(X[0])).asnumpy() == net(nd.array(X[0])).asnumpy()).all(), net[0].weight.data().shape, net[0].weight.grad().shape)
+"""
+
+
+def test_weights_after_100_steps_are_those_of_data_parallelism():
+    for workers, shapes in (2, ["(15, 20)", "(16, 20)"]), (3, ["(10, 20)", "(10, 20)", "(11, 20)"]):
+        expected = [[f"True [{shape}]"] * 2 + ["True", f"True (31, 20) {shape}"] for shape in shapes]
+        assert outputs(_EQUAL, workers=workers, kind="dist_sync") == expected
+
+
+def test_deferred_weights_files_and_checkpoints(tmp_path):
+    program = _PROGRAM + """
+    folder = os.environ['FOLDER']
+    net = build(deferred=True)
+    trainer = trainer_of(net, shard='full')
+    train(net, trainer, range(3))
+    trainer.save_training(folder, net, batch=3).wait()
+    net.save_parameters(f'{folder}/whole{rank}')
+    trainer.save_states(f'{folder}/states{rank}')
+    train(net, trainer, range(3, 6))
+    for whole in True, False:
+        other = build()
+        again = trainer_of(other, shard='full' if whole else None)
+        if whole:
+            other.load_parameters(f'{folder}/whole0')
+            again.load_states(f'{folder}/states0')
+        else:
+            again.resume_training(folder, other)
+        train(other, again, range(3, 6))
+        print(far(values(net), values(other)) < 1e-6)
+    fresh = build()
+    gluon.fully_shard(fresh.collect_params())
+    fresh.load_parameters(f'{folder}/whole1')
+    print(fresh[0].weight.list_data()[0].shape, (fresh[0].weight.data().asnumpy() == mx.nd.load(f'{folder}/whole0')['0.weight'].asnumpy()).all())
+    """
+    assert outputs(program, workers=2, kind="dist_sync", env={"FOLDER": str(tmp_path)}) == [
+        ["True", "True", f"({rows}, 20) True"] for rows in (15, 16)]
+
+
+def test_a_whole_weight_is_not_kept_in_the_graph():
+    program = _PROGRAM + """
+    from mxnet.gluon import fully_sharded
+    net = build()
+    trainer = trainer_of(net, shard='full')
+    train(net, trainer, range(2))
+    gatherer = fully_sharded._gatherer()
+    with mx.autograd.record():
+        out = loss(net(nd.array(X[0, own])), nd.array(Y[0, own]))
+    import gc
+    gc.collect()
+    print(sum(not entry[0].expired() for entry in gatherer._whole.values()), gatherer._flight is not None)
+    out.backward()
+    trainer.step(12)
+    print(sum(not entry[0].expired() for entry in gatherer._whole.values()), gatherer._flight)
+    """
+    assert outputs(program, workers=2, kind="dist_sync") == [["0 True", "0 None"]] * 2
+
+
+def test_ranks_that_use_other_weights_get_an_error():
+    program = _PROGRAM + """
+    net = build()
+    trainer = trainer_of(net, shard='full')
+    try:
+        net[0 if rank else 2].weight.data()
+    except mx.MXNetError as error:
+        print('do not do the same' in str(error))
+    """
+    assert outputs(program, workers=2, kind="dist_sync") == [["True"]] * 2
+
+
+def test_one_process_keeps_its_weights():
+    net = gluon.nn.Dense(4, in_units=2)
+    net.initialize()
+    trainer = gluon.Trainer(net.collect_params(), "sgd", shard="full")
+    assert type(net.weight) is gluon.Parameter and trainer.learning_rate == 0.01
+    with pytest.raises(gluon.utils.UsageError, match="shard is None or 'full', received 'half'"):
+        gluon.Trainer(net.collect_params(), "sgd", shard="half")
+
+
+def test_optimizers_and_stores_that_need_whole_weights():
+    program = _PROGRAM + """
+    for optimizer, store in ('lamb', 'dist_sync'), ('sgd', 'device'):
+        try:
+            gluon.Trainer(build().collect_params(), optimizer, kvstore=store, shard='full')
+        except gluon.utils.UsageError as error:
+            print(str(error)[:74])
+    """
+    assert outputs(program, workers=2, kind="dist_sync") == [[
+        "Trainer: fully sharded weights are updated by rows, and LAMB needs whole o",
+        "Trainer: with fully sharded weights the others need a kvstore in step, rec"]] * 2
+    assert mx.gluon.fully_shard([]) is None
