@@ -26,7 +26,6 @@ from . import serialization as serialization
 from . import symbol as symbol
 from ..base import MXNetError as MXNetError
 from ..context import Context as Context
-from .compose import create as create
 from .compose import group as _Group
 from .compose import var as _Variable
 from .compose import var as var

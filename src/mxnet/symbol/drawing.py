@@ -54,23 +54,23 @@ def _places(nodes: list[Node], levels: dict[int, int], widths: dict[int, float])
     rows: dict[int, list[Node]] = {}
     for node in nodes:
         rows.setdefault(levels[id(node)], []).append(node)
-    width = max(sum(widths[id(n)] + _GAP for n in row) for row in rows.values()) + _GAP
+    total_width = max(sum(widths[id(n)] + _GAP for n in row) for row in rows.values()) + _GAP
     places: dict[int, float] = {}
     for level in sorted(rows):
         row = rows[level]
 
         def above(node: Node) -> float:
             known = [places[id(source)] for source, _ in node.inputs if id(source) in places]
-            return sum(known) / len(known) if known else width / 2
+            return sum(known) / len(known) if known else total_width / 2
 
         row.sort(key=above)
         total = sum(widths[id(n)] for n in row) + _GAP * (len(row) - 1)
         wanted = sum(above(node) for node in row) / len(row) - total / 2
-        left = min(max(wanted, _GAP), width - total - _GAP)
+        left = min(max(wanted, _GAP), total_width - total - _GAP)
         for node in row:
             places[id(node)] = left + widths[id(node)] / 2
             left += widths[id(node)] + _GAP
-    return places, width
+    return places, total_width
 
 
 def _svg(nodes: list[Any]) -> str:
