@@ -22,7 +22,8 @@ EXCEPTIONS = {
     "numpy/functions/": "NumPy's functions: which operators they call",
     "symbol/serialization.py": "names and defaults in files of earlier versions",
     "_numpy_op_doc.py": "three operators that MXNet's module of that name shows beside those of a prefix",
-    "visualization.py": "the colours and labels of MXNet's drawings",
+    "symbol/drawing.py": "the colours and labels of boxes",
+    "visualization.py": "the labels of MXNet's drawings",
 }
 _TABLE = 3  # so many names in one literal are a table
 

@@ -203,7 +203,7 @@ alias.__doc__ = """Register a class as initializer under several names.
     >>> @mx.init.alias('seven', '7')
     ... class Sevens(mx.init.Initializer):
     ...     def _init_weight(self, name, array):
-    ...         array[:] = 7
+    ...         array[:] = 1 / 7
     >>> type(mx.init.create('7')).__name__
     'Sevens'
     """
@@ -229,13 +229,13 @@ def register(klass: type[Any]) -> type[Any]:
     Example
     -------
     >>> @mx.init.register
-    ... class Seven(mx.init.Initializer):
+    ... class Sevenths(mx.init.Initializer):
     ...     def _init_weight(self, name, array):
-    ...         array[:] = 7
-    >>> layer = mx.gluon.nn.Dense(1, in_units=2, weight_initializer='seven')
+    ...         array[:] = 1 / 7
+    >>> layer = mx.gluon.nn.Dense(1, in_units=2, weight_initializer='sevenths')
     >>> layer.initialize()
     >>> layer.weight.data().asnumpy()
-    array([[7., 7.]], dtype=float32)
+    array([[0.14285715, 0.14285715]], dtype=float32)
     """
     return _register(klass)
 

@@ -502,10 +502,10 @@ def getenv(name: str) -> str | None:
 
     Example
     -------
-    >>> mx.util.setenv('MXNET_EXAMPLE', '1')
-    >>> mx.util.getenv('MXNET_EXAMPLE')
+    >>> mx.util.setenv('MY_SETTING', '1')
+    >>> mx.util.getenv('MY_SETTING')
     '1'
-    >>> mx.util.setenv('MXNET_EXAMPLE', None)
+    >>> mx.util.setenv('MY_SETTING', None)
     """
     return os.environ.get(name)
 
@@ -515,9 +515,9 @@ def setenv(name: str, value: str | None) -> None:
 
     Example
     -------
-    >>> mx.util.setenv('MXNET_EXAMPLE', '1')
-    >>> mx.util.setenv('MXNET_EXAMPLE', None)
-    >>> mx.util.getenv('MXNET_EXAMPLE') is None
+    >>> mx.util.setenv('MY_SETTING', '1')
+    >>> mx.util.setenv('MY_SETTING', None)
+    >>> mx.util.getenv('MY_SETTING') is None
     True
     """
     if value is None:

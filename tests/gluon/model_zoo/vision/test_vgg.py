@@ -30,7 +30,7 @@ def test_scores(name, side, expected):
 
 
 def test_constructors_are_named():
-    assert (vision.vgg11_bn.__name__, vision.vgg11_bn.__doc__) == (
+    assert (vision.vgg11_bn.__name__, vision.vgg11_bn.__doc__.partition("\n")[0]) == (
         "vgg11_bn", "VGG with 11 layers and batch norms; see `get_vgg` for the parameters.")
     assert any(key.endswith("running_mean") for key in vision.vgg11_bn(classes=2)._collect_params_with_prefix())
 
