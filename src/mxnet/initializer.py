@@ -342,7 +342,7 @@ class Zero(Initializer):
     def __init__(self) -> None:
         super().__init__()
 
-    def _init_weight(self, _, arr):
+    def _init_weight(self, name, arr):
         arr[:] = 0
 
 
