@@ -44,11 +44,11 @@ class CustomOp:
     Example
     -------
     >>> class Twice(mx.operator.CustomOp):
-    ...     def forward(self, is_train, req, in_data, out_data, aux):
-    ...         self.assign(out_data[0], req[0], 2 * in_data[0])
+    ...     def forward(self, req, in_data, out_data, **others):
+    ...         self.assign(dst=out_data[0], req=req[0], src=2 * in_data[0])
     ...
-    ...     def backward(self, req, out_grad, in_data, out_data, in_grad, aux):
-    ...         self.assign(in_grad[0], req[0], 2 * out_grad[0])
+    ...     def backward(self, req, in_grad, out_grad, **others):
+    ...         self.assign(dst=in_grad[0], req=req[0], src=2 * out_grad[0])
     >>> @mx.operator.register('twice')
     ... class TwiceProp(mx.operator.CustomOpProp):
     ...     def create_operator(self, ctx, shapes, dtypes):
@@ -156,8 +156,8 @@ def register(reg_name: str) -> Callable[[type[Any]], type[Any]]:
     Example
     -------
     >>> class Same(mx.operator.CustomOp):
-    ...     def forward(self, is_train, req, in_data, out_data, aux):
-    ...         self.assign(out_data[0], req[0], in_data[0])
+    ...     def forward(self, req, in_data, out_data, **others):
+    ...         self.assign(dst=out_data[0], req=req[0], src=in_data[0])
     >>> @mx.operator.register('same')
     ... class SameProp(mx.operator.CustomOpProp):
     ...     def create_operator(self, ctx, shapes, dtypes):

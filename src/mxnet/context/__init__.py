@@ -184,7 +184,7 @@ def num_gpus() -> int:
 
     Example
     -------
-    >>> ctx = mx.gpu() if mx.context.num_gpus() else mx.cpu()
+    >>> ctx = mx.gpu(0) if mx.context.num_gpus() > 0 else mx.cpu()
     """
     return torch.cuda.device_count()
 

@@ -482,7 +482,7 @@ class Trainer:
         >>> def made(init):
         ...     net = mx.gluon.nn.Dense(1, in_units=2)
         ...     net.initialize(init)
-        ...     return net, mx.gluon.Trainer(net.collect_params(), 'sgd', {'learning_rate': 0.1})
+        ...     return net, mx.gluon.Trainer(net.collect_params(), 'sgd', optimizer_params={'learning_rate': 0.1})
         >>> net, trainer = made(mx.init.Constant(3))
         >>> trainer.save_training(folder, net, epoch=1, batch=20).wait()
         >>> net, trainer = made(mx.init.Zero())

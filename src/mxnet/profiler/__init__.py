@@ -84,7 +84,7 @@ def set_config(**kwargs: _Any) -> None:
     Example
     -------
     >>> import os, tempfile
-    >>> mx.profiler.set_config(profile_all=True, aggregate_stats=True, filename=os.path.join(tempfile.mkdtemp(), 'profile.json'))
+    >>> mx.profiler.set_config(filename=os.path.join(tempfile.mkdtemp(), 'profile.json'), profile_all=True, aggregate_stats=True)
     """
     if _on_servers(kwargs.pop("profile_process", "worker"), "set_config", **kwargs):
         return
@@ -281,7 +281,7 @@ def dumps(reset: bool = False, format: str = "table", sort_by: str = "total", as
     Example
     -------
     >>> import os, tempfile
-    >>> mx.profiler.set_config(profile_all=True, aggregate_stats=True, filename=os.path.join(tempfile.mkdtemp(), 'profile.json'))
+    >>> mx.profiler.set_config(filename=os.path.join(tempfile.mkdtemp(), 'profile.json'), profile_all=True, aggregate_stats=True)
     >>> mx.profiler.set_state('run')
     >>> _ = mx.nd.ones((2, 2)).sqrt().asnumpy()
     >>> mx.profiler.set_state('stop')

@@ -47,7 +47,7 @@ class TrainBegin(EventHandler):
     Example
     -------
     >>> class Greeting(mx.gluon.contrib.estimator.TrainBegin):
-    ...     def train_begin(self, estimator, *args, **kwargs):
+    ...     def train_begin(self, estimator, *args, **others):
     ...         print('training begins')
     >>> Greeting().train_begin(None)
     training begins
