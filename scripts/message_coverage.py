@@ -12,13 +12,14 @@ Errors that do not judge a value from the user are left out: operations that do 
 `_CAUGHT`). Private functions that return an error have their text inside, with the value as a parameter. The script reads source text and imports
 nothing. It exits 1 if a package is below the threshold.
 """
-import argparse
 import ast
 import builtins
 import pathlib
 import re
 import sys
 from collections import defaultdict
+
+import coverage_table
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent / "src" / "mxnet"
 _NO_JUDGEMENT = {"NotImplementedError", "NotImplementedForSymbol", "MXNetNotImplementedError", "NotSupportedForSparseNDArray", "AssertionError",
@@ -159,27 +160,8 @@ def _has_value(message, condition, origins):
     return bool(_STATED.search(words)) or any(_closure(_variables(e), origins) & condition for e in _interpolated(message))
 
 
-def percentage(complete, missing):
-    """The share of messages with the received value in percent; 100 where there are none."""
-    return 100 * complete / (complete + len(missing)) if complete or missing else 100.0
-
-
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--package", help="this package only")
-    parser.add_argument("--missing", action="store_true", help="print each message without the received value")
-    parser.add_argument("--threshold", type=float, default=0.0, help="the least percentage of each package")
-    args = parser.parse_args(argv)
-    rows = {k: v for k, v in coverage().items() if args.package in (None, k)}
-    if not rows:
-        parser.error(f"src/mxnet has no package with messages called {args.package!r}")
-    for package, (complete, missing) in sorted(rows.items(), key=lambda row: percentage(*row[1])):
-        print(f"{package:26s} {complete:5d} / {complete + len(missing):5d} {percentage(complete, missing):6.1f} %")
-        if args.missing:
-            print(*(f"    {place}" for place in missing), sep="\n")
-    complete, missing = sum(v[0] for v in rows.values()), [place for v in rows.values() for place in v[1]]
-    print(f"{'all':26s} {complete:5d} / {complete + len(missing):5d} {percentage(complete, missing):6.1f} %")
-    return int(any(percentage(*row) < args.threshold for row in rows.values()))
+    return coverage_table.run(__doc__, coverage, "print each message without the received value", argv)
 
 
 if __name__ == "__main__":

@@ -7,11 +7,12 @@ public classes. Operators (functions under a registering decorator) are left out
 their types; so are kernels in Triton, which compiles annotations. The script reads source text and imports nothing. It exits 1 if a package is
 below the threshold.
 """
-import argparse
 import ast
 import pathlib
 import sys
 from collections import defaultdict
+
+import coverage_table
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent / "src" / "mxnet"
 # An annotation is part of an operator's schema, and of the types of a kernel in Triton.
@@ -76,27 +77,8 @@ def _of_function(node, owner, is_static):
         yield node.lineno, owner + node.name, "return", node.returns is not None
 
 
-def percentage(annotated, missing):
-    """The share of annotated places in percent; 100 where there are none."""
-    return 100 * annotated / (annotated + len(missing)) if annotated or missing else 100.0
-
-
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--package", help="this package only")
-    parser.add_argument("--missing", action="store_true", help="name each parameter and return without annotation")
-    parser.add_argument("--threshold", type=float, default=0.0, help="the least percentage of each package")
-    args = parser.parse_args(argv)
-    rows = {k: v for k, v in coverage().items() if args.package in (None, k)}
-    if not rows:
-        parser.error(f"src/mxnet has no package {args.package!r}")
-    for package, (annotated, missing) in sorted(rows.items(), key=lambda row: percentage(*row[1])):
-        print(f"{package:26s} {annotated:5d} / {annotated + len(missing):5d} {percentage(annotated, missing):6.1f} %")
-        if args.missing:
-            print(*(f"    {place}" for place in missing), sep="\n")
-    annotated, missing = sum(v[0] for v in rows.values()), [place for v in rows.values() for place in v[1]]
-    print(f"{'all':26s} {annotated:5d} / {annotated + len(missing):5d} {percentage(annotated, missing):6.1f} %")
-    return int(any(percentage(*row) < args.threshold for row in rows.values()))
+    return coverage_table.run(__doc__, coverage, "name each parameter and return without annotation", argv)
 
 
 if __name__ == "__main__":

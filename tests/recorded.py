@@ -1,4 +1,4 @@
-"""What autograd records of an array; the only place in the tests that knows where an array has it."""
+"""The record of autograd of an array: the only place in the tests that knows where an array has it."""
 
 
 def record_of(array):

@@ -256,7 +256,7 @@ class FailsInBackward(mx.operator.CustomOp):
     (OtherNames, r"^Custom: OtherNames fails with TypeError: .*unexpected keyword argument 'in_data' \[inputs: input 0: float32\(2,\); attributes: "
                  r"op_type=test_failing\]$"),
     (FailsInBackward, "FailsInBackward fails with KeyError: 'nothing of that name'")])
-def test_the_program_s_own_error_is_told(operator, text):
+def test_errors_of_the_programs_own_code_name_its_class_and_their_kind(operator, text):
     @mx.operator.register("test_failing")
     class Prop(mx.operator.CustomOpProp):
         def create_operator(self, ctx, shapes, dtypes):

@@ -91,7 +91,7 @@ def test_deferred_weights_files_and_checkpoints(tmp_path):
         ["True", "True", f"({rows}, 20) True"] for rows in (15, 16)]
 
 
-def test_a_whole_weight_is_not_kept_in_the_graph():
+def test_the_graph_holds_no_gathered_weight():
     program = _PROGRAM + """
     from mxnet.gluon import fully_sharded
     net = build()
@@ -131,7 +131,7 @@ def test_one_process_keeps_its_weights():
         gluon.Trainer(net.collect_params(), "sgd", shard="half")
 
 
-def test_optimizers_and_stores_that_need_whole_weights():
+def test_optimizers_and_stores_that_need_all_rows_are_refused():
     program = _PROGRAM + """
     for optimizer, store in ('lamb', 'dist_sync'), ('sgd', 'device'):
         try:

@@ -150,7 +150,7 @@ def test_steps_phases_and_the_flame_graph_in_a_browser(tmp_path, browser):
     assert browser.run(bars)[-1] == "sgd_update 3.0 %" and browser.errors == []
 
 
-def test_light_and_dark(profiles, tmp_path, browser):
+def test_both_themes(profiles, tmp_path, browser):
     show(browser, report(str(tmp_path / "p.html"), profiles[0]))
     colors, background = {}, "getComputedStyle(document.body).backgroundColor"
     for _ in range(2):

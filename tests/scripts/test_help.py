@@ -13,7 +13,7 @@ LIBRARIES = ("harness", "workers", "stubs", "site_pages", "common", "symbols")  
 
 
 def is_command(path):
-    return not set(path.relative_to(ROOT).parts) & set(LIBRARIES) and path.name != "differential_worker.py"
+    return not set(path.relative_to(ROOT).parts) & set(LIBRARIES) and path.name not in ("coverage_table.py", "differential_worker.py")
 
 
 COMMANDS = [path for folder in ("benchmarks", "scripts", "examples") for path in sorted((ROOT / folder).rglob("*.py")) if is_command(path)]

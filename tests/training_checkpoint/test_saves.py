@@ -27,7 +27,7 @@ def _value(folder):
     return target.unique().item()
 
 
-def test_the_two_newest_are_kept_and_what_a_killed_job_left_is_removed(tmp_path):
+def test_the_two_newest_stay_and_files_of_a_killed_job_are_removed(tmp_path):
     folder = saves.Folder(tmp_path / "new")
     assert folder.newest() is None
     os.makedirs(tmp_path / "new" / ".training-000000007-0123456789abcdef")

@@ -86,7 +86,7 @@ class Trainer:
         for parameter in self._params:
             parameter._set_trainer(self)
         # Split parameters never meet the kvstore: they are updated here, by gradients that are sums already.
-        self._sharded = [i for i, parameter in enumerate(self._params) if parameter.sharded]
+        self._sharded = {i for i, parameter in enumerate(self._params) if parameter.sharded}
         self._shared = [(i, parameter) for i, parameter in enumerate(self._params) if not parameter.sharded]
         self._contains_sparse_weight = any(parameter._stype != "default" for _, parameter in self._shared)
         self._contains_sparse_grad = any(parameter._grad_stype != "default" for _, parameter in self._shared)

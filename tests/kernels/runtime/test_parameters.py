@@ -41,7 +41,7 @@ def test_structs_are_compiled_with_the_sizes_and_offsets_of_the_declaration(tmp_
 
 @needs_compiler
 @pytest.mark.parametrize("swapped", [("r", "s"), ("pad_h", "dilate_w")])
-def test_two_swapped_fields_are_found(tmp_path, swapped):
+def test_two_swapped_fields_are_an_error(tmp_path, swapped):
     order = {swapped[0]: swapped[1], swapped[1]: swapped[0]}
     other = type("ConvParams", (ctypes.Structure,), {"_fields_": [(order.get(name, name), kind) for name, kind in ConvParams._fields_]})
     assert compiled(parameters.header([other]), [ConvParams], tmp_path) != declared([ConvParams])
