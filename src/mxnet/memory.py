@@ -45,13 +45,16 @@ def configure() -> None:
 
 @interrupts.scope
 def without_collection() -> Iterator[None]:
-    """Disable Python's garbage collector in a ``with`` block: an import creates no garbage, and scanning torch's objects takes long."""
+    """Disable Python's garbage collector in a ``with`` block: an import creates no garbage, and scanning its objects and torch's takes long."""
     collects = gc.isenabled()
     try:
         gc.disable()
         yield
     finally:
         if collects:
+            if not gc.get_freeze_count():  # else the program has frozen objects, which are not to be thawed here
+                gc.freeze()
+                gc.unfreeze()  # everything is in the oldest generation now, so that the first collection does not scan it
             gc.enable()
 
 

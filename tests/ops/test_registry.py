@@ -9,7 +9,7 @@ import torch
 import mxnet as mx
 from forked import python
 from mxnet.base import MXNetError
-from mxnet.ops import random_state, registry
+from mxnet.ops import registry
 from mxnet.ops.registry import OPERATORS, Operator, UnknownOperatorError, alias, get, op
 from mxnet.ops.schema import Device, Shape, Training
 
@@ -70,16 +70,6 @@ def test_a_source_asks_for_its_device():
 def test_functions_that_are_no_operators(function, message):
     with pytest.raises(TypeError, match=message):
         Operator("f", function)
-
-
-def test_an_operator_that_draws_says_so():
-    def drawn(x):
-        return torch.rand(x.shape, generator=random_state.generator(x.device))
-
-    drawn.__module__ = "mxnet.ops.random"  # only what stands in the package is looked into
-    with pytest.raises(TypeError, match="operator f: `drawn` can reach a random generator; say `stochastic=True`"):
-        Operator("f", drawn)
-    assert Operator("f", drawn, stochastic=True).stochastic is True
 
 
 def test_unknown_traits_are_refused():

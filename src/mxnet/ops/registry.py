@@ -25,7 +25,7 @@ from . import dtypes, schema
 from .integers import RecordedIntegers, differentiated
 from .schema import MAX_COUNT, AtLeast0, Attribute, Device, Training
 from .shapes import unify
-from .traits import Attributes, Traits, reaches_generator
+from .traits import Attributes, Traits
 
 OPERATORS: dict[str, "Operator"] = {}  # every name and alias -> Operator
 
@@ -106,9 +106,6 @@ class Operator(Traits):
         self.mutated_indices = tuple(self.inputs.index(m) for m in self.mutates)
         self._parsed: dict[Any, Attributes] = {}
         self.set_traits(name, {"complete_rule": "shape", **traits} if same_shape else traits)
-        if not self.stochastic and reaches_generator(fn):
-            raise TypeError(f"operator {name}: `{fn.__name__}` can reach a random generator; say `stochastic=True` in @op(...), or under which "
-                            "attributes it draws")
 
     def _read_signature(self, fn: Callable) -> None:
         inputs, optional = [], []

@@ -168,29 +168,15 @@ class Attribute:
 
     def __init__(self, operator: str, name: str, annotation: Any, default: Any, required: bool):
         self.name, self.default, self.required = name, default, required
-        self.optional = False
         self.note = ""
-        if annotation != Axes and typing.get_origin(annotation) in (Union, types.UnionType):
-            members = typing.get_args(annotation)
-            rest = [a for a in members if a is not type(None)]
-            self.optional = len(rest) < len(members)
-            if len(rest) != 1:
-                raise TypeError(f"operator {operator}: attribute `{name}` has the annotation {annotation}, which joins several "
-                                "types; use one type, or Optional of one")
-            annotation = rest[0]
-        self.choices = self.bounds = None
-        if typing.get_origin(annotation) is Annotated:
-            annotation, self.bounds = typing.get_args(annotation)
-        if typing.get_origin(annotation) is Literal:
-            self.choices = typing.get_args(annotation)
-            self.kind = Literal
+        try:
+            self.kind, self.optional, self.choices, self.bounds = _meaning(annotation)
+        except TypeError as error:
+            raise TypeError(f"operator {operator}: attribute `{name}` has the annotation {error}") from None
+        if self.choices is not None:
             self._parse, self.expected = self._choose, "one of " + ", ".join(map(repr, self.choices))
-        elif annotation in _PARSERS:
-            self.kind = annotation
-            self._parse, self.expected = _PARSERS[annotation]
         else:
-            raise TypeError(f"operator {operator}: attribute `{name}` has the annotation {annotation!r}, which no file format can "
-                            f"hold; use one of int, float, bool, str, Shape, Ends, Floats, Axes, DType, Literal, or Optional of these")
+            self._parse, self.expected = _PARSERS[self.kind]
         if name in COUNTS and self.kind is int:
             self.bounds = Between(self.bounds and self.bounds.low, MAX_COUNT)
         if self.bounds is not None:
@@ -225,6 +211,36 @@ class Attribute:
         if low is not None and not value >= low or high is not None and not value <= high:  # nor is it no number
             raise ValueError(value)
         return value
+
+
+_meanings: dict[int, tuple] = {}  # by the annotation's id: those of Literals in another order are equal
+
+
+def _meaning(annotation: Any) -> tuple[Any, bool, Optional[tuple], Optional[Between]]:
+    """Return the kind that an annotation means, whether None is allowed, the choices and the bounds."""
+    known = _meanings.get(id(annotation))
+    if known is None:
+        known = _meanings[id(annotation)] = (annotation, *_parsed(annotation))  # the first keeps the id
+    return known[1:]
+
+
+def _parsed(annotation: Any) -> tuple[Any, bool, Optional[tuple], Optional[Between]]:
+    optional, choices, bounds = False, None, None
+    if annotation != Axes and typing.get_origin(annotation) in (Union, types.UnionType):
+        members = typing.get_args(annotation)
+        rest = [a for a in members if a is not type(None)]
+        optional = len(rest) < len(members)
+        if len(rest) != 1:
+            raise TypeError(f"{annotation}, which joins several types; use one type, or Optional of one")
+        annotation = rest[0]
+    if typing.get_origin(annotation) is Annotated:
+        annotation, bounds = typing.get_args(annotation)
+    if typing.get_origin(annotation) is Literal:
+        annotation, choices = Literal, typing.get_args(annotation)
+    elif annotation not in _PARSERS:
+        raise TypeError(f"{annotation!r}, which no file format can hold; use one of int, float, bool, str, Shape, Ends, Floats, Axes, DType, "
+                        "Literal, or Optional of these")
+    return annotation, optional, choices, bounds
 
 
 def _dtype_text(value):

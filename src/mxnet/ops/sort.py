@@ -10,7 +10,6 @@ from .registry import op
 from .schema import DType
 from .shapes import product, unify
 
-
 _PART = 1 << 14  # elements: torch.topk makes pairs of values and positions, which for so many stay in the caches
 
 

@@ -4,11 +4,10 @@ Layers on CPUs (`tuning.Autotuner`) and GPUs (`graph.backends.cuda.scoring_layer
 differ in what a wrong choice costs, how long a run takes, and how much its time varies. The statistic is the least time, since disturbances only
 add to it; `graph.tuning.comparison`, which measures the program's own calls for seconds, takes medians.
 """
-import dataclasses
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from ... import processor
 
@@ -17,8 +16,7 @@ _QUIET = 0.1  # of the measured time: if threads waited longer than this for a p
 Run = TypeVar("Run")
 
 
-@dataclasses.dataclass(frozen=True)
-class Policy:
+class Policy(NamedTuple):
     """The rules of a choice by time.
 
     Attributes
@@ -75,7 +73,7 @@ GRAPH = Policy(least=3, most=50, enough=0.005, plenty=0.3)
 # A call of a graph among the program's own calls. At equal speed the candidate is preferred, which saves a copy of the weights.
 CALL = Policy(least=1, most=3, far=0.85, behind=1.1)
 # The same where other programs ran, so that the difference is not chance.
-CALL_BESIDE_OTHERS = dataclasses.replace(CALL, lead=0.96)
+CALL_BESIDE_OTHERS = CALL._replace(lead=0.96)
 # A training step of a graph, which is compiled for much longer than it runs.
 STEP = Policy(least=3, most=3)
 
@@ -105,8 +103,7 @@ def thread_seconds(run: Callable[[], object]) -> float:
     return time.thread_time() - start
 
 
-@dataclasses.dataclass(frozen=True)
-class Outcome:
+class Outcome(NamedTuple):
     """The result of a benchmark.
 
     Attributes
