@@ -51,3 +51,21 @@ def test_the_collector_rests_for_a_while_and_is_then_as_before(enabled):
         assert gc.isenabled() is enabled
     finally:
         (gc.enable if before else gc.disable)()
+
+
+def test_what_an_import_makes_is_old_at_once():
+    thawed = not gc.get_freeze_count()
+    with memory.without_collection():
+        made = [object(), []]
+    assert any(o is made for o in gc.get_objects(generation=2)) is thawed and bool(gc.get_freeze_count()) is not thawed
+
+
+def test_frozen_objects_stay_frozen():
+    gc.freeze()
+    try:
+        count = gc.get_freeze_count()
+        with memory.without_collection():
+            pass
+        assert gc.get_freeze_count() == count > 0
+    finally:
+        gc.unfreeze()
