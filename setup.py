@@ -20,6 +20,8 @@ from setuptools.command.build_py import build_py
 # The one place with the project's address, such as "https://github.com/NAME/remex", from which all links in the metadata follow. Empty while
 # there is no public one: then distributions have no links, rather than dead ones. scripts/check_version.py refuses a release without it.
 ADDRESS = ""
+# Set by `scripts/build_dist.py --manylinux`.
+MANYLINUX = bool(os.environ.get("REMEX_MANYLINUX"))
 KERNELS = pathlib.Path("mxnet", "kernels")
 SOURCES = pathlib.Path(__file__).resolve().parent / "src" / KERNELS
 _spec = importlib.util.spec_from_file_location("build", SOURCES / "runtime" / "build.py")
@@ -61,7 +63,8 @@ def package(folder):
         try:
             path = folder / build.packaged(SOURCES, source, level, torch_folder()).relative_to(SOURCES)
             path.parent.mkdir(exist_ok=True)
-            path.write_bytes(build.library(SOURCES, source, (*build.FLAGS, *level.flags), torch_folder(), ["-s"]))
+            flags, link = build.portable(SOURCES, source) if MANYLINUX else ((), ())
+            path.write_bytes(build.library(SOURCES, source, (*build.FLAGS, *level.flags, *flags), torch_folder(), ["-s", *link]))
         except OSError as error:
             return f"{source}.cpp is not in the wheel for {level.name}, and is compiled where it runs: {error}"
         return f"{source}.cpp for {level.name}"

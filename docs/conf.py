@@ -33,6 +33,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "Remex"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
+html_search_scorer = "static/search.js"
 html_show_sourcelink = False
 html_copy_source = False
 html_baseurl = os.environ.get("DOCS_URL", "")

@@ -1,11 +1,11 @@
 """Build the distributions of this commit, reproducibly: the sdist, the wheel of this platform, and the local distribution `mxnet`.
 
-    python scripts/build_dist.py [--out dist] [--no-kernels] [--only sdist|wheel|local] [--isolated]
+    python scripts/build_dist.py [--out dist] [--no-kernels | --manylinux] [--only sdist|wheel|local] [--isolated]
 
 It builds from a copy of the files that git tracks (from this folder, where there is no git), with the commit's time (`SOURCE_DATE_EPOCH`) on every
 member of the archives: a commit gives the same hashes twice with the same compiler and setuptools. It prints each file's SHA-256, and writes
 SHA256SUMS. Without ``--isolated`` it builds in this environment, which needs `setuptools>=77` and no network. Torch in it adds the kernel for large
-tensors.
+tensors. With ``--manylinux`` the wheel fits manylinux_2_28, as PyPI requires, on newer Linux systems, too; `auditwheel` gives it the tag.
 """
 import argparse
 import gzip
@@ -13,6 +13,7 @@ import hashlib
 import io
 import os
 import pathlib
+import platform
 import shutil
 import subprocess
 import sys
@@ -71,16 +72,27 @@ def build(kind, sources, out, env, isolated):
     subprocess.run(command, cwd=folder, env=env, check=True)
 
 
+def tagged(path, out, env):
+    """Return the path of the wheel with the tag of manylinux_2_28, after auditwheel's checks. libc10.so is torch's own, which is imported first."""
+    subprocess.run([sys.executable, "-m", "auditwheel", "repair", "--plat", f"manylinux_2_28_{platform.machine()}", "--only-plat",
+                    "--exclude", "libc10.so", "-w", str(out), str(path)], env=env, check=True)
+    result, = out.iterdir()
+    return result
+
+
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("dist"), help="the folder of the files (default: %(default)s)")
     parser.add_argument("--only", choices=KINDS, action="append", help="build this one; all by default")
-    parser.add_argument("--no-kernels", action="store_true", help="build the pure wheel, py3-none-any")
+    contents = parser.add_mutually_exclusive_group()
+    contents.add_argument("--no-kernels", action="store_true", help="build the pure wheel, py3-none-any")
+    contents.add_argument("--manylinux", action="store_true", help="build the wheel for manylinux_2_28; pip install '.[release]' first")
     parser.add_argument("--isolated", action="store_true", help="let `build` install setuptools into an environment of its own")
     parser.add_argument("--root", type=pathlib.Path, default=ROOT, help=argparse.SUPPRESS)
     args = parser.parse_args(argv)
     time, made = commit_time(args.root), []
-    env = {**os.environ, "SOURCE_DATE_EPOCH": str(time), "PYTHONHASHSEED": "0", **({"CXX": os.devnull} if args.no_kernels else {})}
+    env = {**os.environ, "SOURCE_DATE_EPOCH": str(time), "PYTHONHASHSEED": "0", **({"CXX": os.devnull} if args.no_kernels else {}),
+           **({"REMEX_MANYLINUX": "1"} if args.manylinux else {})}
     os.umask(0o022)
     for kind in args.only or KINDS:
         out = (args.out / "local" if kind == "local" else args.out).resolve()  # apart, so that `twine upload dist/*` does not find it
@@ -93,6 +105,8 @@ def main(argv=None):
             path, = built.iterdir()
             if kind == "sdist":
                 normalize(path, time)
+            if kind == "wheel" and args.manylinux:
+                path = tagged(path, pathlib.Path(work, "tagged"), env)
             made.append(pathlib.Path(shutil.move(path, out / path.name)))
     lines = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.relative_to(args.out.resolve())}" for path in made]
     (args.out / "SHA256SUMS").write_text("\n".join(lines) + "\n")

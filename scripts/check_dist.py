@@ -73,9 +73,10 @@ def differences(folder):
     first = (folder / "SHA256SUMS").read_text().splitlines()
     kinds = [kind for kind, ending in (("sdist", ".tar.gz"), ("wheel", ".whl"), ("local", ".whl"))
              if any(line.endswith(ending) and ("  local/" in line) == (kind == "local") for line in first)]
-    pure = any("-py3-none-any.whl" in line and "  local/" not in line for line in first)
+    wheel = next((line for line in first if line.endswith(".whl") and "  local/" not in line), "")
+    option = ["--no-kernels"] if "-any.whl" in wheel else ["--manylinux"] if "-manylinux" in wheel else []
     with tempfile.TemporaryDirectory(prefix="remex-again-") as work:
-        command = [sys.executable, str(ROOT / "scripts" / "build_dist.py"), "--out", work, *(["--no-kernels"] if pure else [])]
+        command = [sys.executable, str(ROOT / "scripts" / "build_dist.py"), "--out", work, *option]
         subprocess.run([*command, *(part for kind in kinds for part in ("--only", kind))], check=True, stdout=subprocess.DEVNULL)
         second = pathlib.Path(work, "SHA256SUMS").read_text().splitlines()
     return sorted(set(first) ^ set(second))

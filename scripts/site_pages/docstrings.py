@@ -40,13 +40,15 @@ def summary(doc):
 
 
 def _entries(text):
-    """Return the entries of a section such as Parameters as a list."""
+    """Return the entries of a section such as Parameters as a list; a description begins a line of its own."""
     lines = []
     for line in text.split("\n"):
         if line and not line[0].isspace():
             name, kind = _ENTRY.match(line).groups()
             lines.append(f"- **{escaped(name)}**" + (f": {inline(kind)}" if kind else ""))
         else:
+            if line.strip() and lines and lines[-1].startswith("- "):
+                lines[-1] += "\\"  # Markdown's line break
             lines.append(f"  {inline(line.strip())}" if line.strip() else "")
     return "\n".join(lines)
 
@@ -111,7 +113,7 @@ def signature(function, name):
         default = p.default
         if default is not p.empty and not isinstance(default, (int, float, str, bool, type(None), tuple)):
             default = _NAMED(getattr(default, "__name__", "..."))
-        shown.append(p.replace(default=default))
+        shown.append(p.replace(default=default, annotation=_NAMED(p.annotation) if isinstance(p.annotation, str) else p.annotation))
     try:
         text = str(inspect.Signature(shown))
     except ValueError:
@@ -119,7 +121,7 @@ def signature(function, name):
     return name + re.sub(r"\s+", " ", text).replace("'", '"')
 
 
-class _NAMED(str):  # a default that is shown without quotes
+class _NAMED(str):  # a default, or a postponed annotation, that is shown without quotes
     __slots__ = ()
 
     def __repr__(self):

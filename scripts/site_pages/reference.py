@@ -97,7 +97,9 @@ def operator_page(op, publics, row, known):
     text = [f"# {docstrings.escaped(page_name(first))}\n", object_of("function", f"mxnet.{first}{operator_signature(op)}"),
             docstrings.markdown(op.__doc__, leave_out=("Parameters",)), f"Also: {', '.join(also)}; in JSON files `{op.name}`.\n",
             "## Parameters\n", parameter_table(op), "## Where it runs\n",
-            "| " + " | ".join(row) + " |\n" + "|---" * len(row) + "|\n| " + " | ".join(cell or "no" for cell in row.values()) + " |\n"]
+            "| " + " | ".join(row) + " |\n" + "|---" * len(row) + "|\n| " + " | ".join(cell or "no" for cell in row.values()) + " |\n",
+            "Own kernel and oneDNN: in a call by itself, besides what torch uses. In a graph `net.explain()` prints the backend of each part. "
+            "[All operators](../operators.md).\n"]
     if known:
         text.append("## Differences from MXNet 1.9.1\n\n| kind | case | why |\n|---|---|---|\n"
                     + "".join(f"| {kind} | `{case}` | {with_site_links(reason)} |\n" for kind, case, reason in known))

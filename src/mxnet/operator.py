@@ -277,7 +277,27 @@ class CustomOperator(Operator):
 
     def __init__(self) -> None:
         def custom(*data, op_type: str):
-            """Call an operator that was registered in Python with `register`."""
+            """Call an operator that was registered in Python with `register`.
+
+            Example
+            -------
+            >>> class Cube(mx.operator.CustomOp):
+            ...     def forward(self, is_train, req, in_data, out_data, aux):
+            ...         self.assign(out_data[0], req[0], in_data[0] ** 3)
+            ...     def backward(self, req, out_grad, in_data, out_data, in_grad, aux):
+            ...         self.assign(in_grad[0], req[0], 3 * in_data[0] ** 2 * out_grad[0])
+            >>> @mx.operator.register('cube')
+            ... class CubeProp(mx.operator.CustomOpProp):
+            ...     def create_operator(self, ctx, in_shapes, in_dtypes):
+            ...         return Cube()
+            >>> x = mx.nd.array([1, 2])
+            >>> x.attach_grad()
+            >>> with mx.autograd.record():
+            ...     y = mx.nd.Custom(x, op_type='cube')
+            >>> y.backward()
+            >>> y.asnumpy(), x.grad.asnumpy()
+            (array([1., 8.], dtype=float32), array([ 3., 12.], dtype=float32))
+            """
 
         super().__init__("Custom", custom, data_dependent=True, names_output=True, amp="float32")
         self.fn = self.raw = _run_custom

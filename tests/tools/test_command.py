@@ -49,8 +49,9 @@ def test_defaults_are_shown_where_there_is_one():
     parser.add_argument("--size", type=int, default=3, help="of all")
     parser.add_argument("--name", help="of one")
     parser.add_argument("--fast", action="store_true", help="or slow")
+    parser.add_argument("--no-order", dest="order", action="store_false", help="at random")
     text = parser.format_help()
-    assert "of all (default: 3)\n" in text and "of one\n" in text and "or slow\n" in text
+    assert "of all (default: 3)\n" in text and "of one\n" in text and "or slow\n" in text and "at random\n" in text
 
 
 @pytest.mark.parametrize("run", [["-m", "mxnet.tools.cli", "--help"], ["-m", "mxnet.tools.rec", "--help"],

@@ -117,6 +117,18 @@ def load_shards(folder: str | os.PathLike[str], net: Block, trainer: Trainer | N
         If the network is not initialized, or a shape is not known yet.
     MXNetError
         If a file is damaged.
+
+    Example
+    -------
+    >>> import mxnet as mx, tempfile
+    >>> net, trained = mx.gluon.nn.ShardedDense(4, in_units=2), mx.gluon.nn.ShardedDense(4, in_units=2)
+    >>> net.initialize(), trained.initialize(mx.init.One())
+    (None, None)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     mx.gluon.save_shards(folder, trained)
+    ...     mx.gluon.load_shards(folder, net)
+    >>> float(net.weight.data().sum().asscalar())
+    8.0
     """
     index = _index(folder)
     parameters = net._collect_params_with_prefix()

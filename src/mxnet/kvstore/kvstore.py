@@ -63,6 +63,19 @@ class KVStore(KVStoreBase):
     ----------
     handle : str
         The type.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> store = mx.kv.create('local')
+    >>> type(store).__name__, store.type, store.num_workers
+    ('KVStore', 'local', 1)
+    >>> store.init('weight', mx.nd.zeros((2,)))
+    >>> store.push('weight', [mx.nd.array([1, 2]), mx.nd.array([3, 4])])
+    >>> total = mx.nd.zeros((2,))
+    >>> store.pull('weight', out=total)
+    >>> total.asnumpy()
+    array([4., 6.], dtype=float32)
     """
 
     def __init__(self, handle: str):

@@ -19,6 +19,15 @@ class KVStoreServer:
     Parameters
     ----------
     kvstore : KVStore
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> try:
+    ...     mx.kvstore.KVStoreServer(mx.kv.create('local')).run()
+    ... except mx.MXNetError as error:
+    ...     print(error)
+    a store of type 'local' lives in one process and has no server to run
     """
 
     def __init__(self, kvstore: KVStoreBase):

@@ -30,11 +30,11 @@ STATUSES = "Exit status: 0 on success, 1 on failure, 2 for wrong arguments, 130 
 
 
 class HelpFormatter(argparse.RawDescriptionHelpFormatter):
-    """Help with the default of each option that has one; the epilog keeps its lines."""
+    """Help with the default of each option that takes a value and has one; the epilog keeps its lines."""
 
     def _get_help_string(self, action: argparse.Action) -> Optional[str]:
         text = action.help
-        if text and action.option_strings and action.default not in _SILENT and "%(default)" not in text:
+        if text and action.option_strings and action.nargs != 0 and action.default not in _SILENT and "%(default)" not in text:
             text += " (default: %(default)s)"
         return text
 

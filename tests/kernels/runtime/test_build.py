@@ -1,6 +1,8 @@
 """A wheel carries compiled kernels, which run where there is no compiler. It is built from a copy of the sources with three of the kernels."""
+import ctypes
 import hashlib
 import json
+import math
 import os
 import pathlib
 import platform
@@ -71,6 +73,50 @@ def installed(site, tmp_path, monkeypatch):
     monkeypatch.setattr(libraries, "origins", {})
     monkeypatch.setenv("MXNET_HOME", str(tmp_path / "home"))
     return libraries.FOLDER
+
+
+NEW_SYMBOLS = """
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <utility>
+#include <vector>
+extern "C" double new_symbols(const char* text, int64_t size, double y) {
+  double x = 0;
+  std::from_chars(text, text + size, x);
+  std::vector<std::pair<double, double>> terms(size);
+  for (auto& term : terms) term = {std::log(x) + std::exp(y), std::pow(x, y) + std::log2(x) + std::exp2(y)};
+  return terms.back().first + terms.back().second;
+}
+"""
+
+
+def versions(content, prefix):
+    """The versions of symbols that a library needs, such as (2, 28) for GLIBC_2.28."""
+    return {tuple(map(int, text.split(b"."))) for text in re.findall(prefix.encode() + rb"_(\d+(?:\.\d+)+)\0", content)}
+
+
+def test_a_portable_library_needs_nothing_newer_than_manylinux_2_28(tmp_path):
+    (tmp_path / "probe").mkdir()
+    (tmp_path / "probe" / "symbols.cpp").write_text(NEW_SYMBOLS)
+    flags, link = build.portable(tmp_path, "probe/symbols")
+    content = build.library(tmp_path, "probe/symbols", (*build.FLAGS, *flags), tmp_path, ["-s", *link])
+    assert versions(content, "GLIBC") and max(versions(content, "GLIBC")) <= (2, 28) and versions(content, "GLIBCXX") <= {(3, 4)}
+    (tmp_path / "symbols.so").write_bytes(content)
+    function = ctypes.CDLL(str(tmp_path / "symbols.so")).new_symbols
+    function.restype, function.argtypes = ctypes.c_double, (ctypes.c_char_p, ctypes.c_int64, ctypes.c_double)
+    assert function(b"2.5", 3, 1.5) == pytest.approx(math.log(2.5) + math.exp(1.5) + 2.5 ** 1.5 + math.log2(2.5) + 2 ** 1.5, rel=1e-14)
+
+
+def test_headers_of_the_same_layout_share_a_library(tmp_path, monkeypatch):
+    lowest = next(level for level in build.LEVELS if level.name == "x86-64-v3")
+    for header in build.INTERFACE:
+        (tmp_path / "include" / "c10" / header).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "include" / "c10" / header).write_text("[[nodiscard]] " + (libraries._TORCH / "include" / "c10" / header).read_text())
+    known, other = (build.packaged(libraries.FOLDER, "runtime/heap", lowest, torch).name for torch in (libraries._TORCH, tmp_path))
+    assert known != other
+    monkeypatch.setitem(build.SAME_LAYOUT, *(re.search(r"-(\w+)\.so$", name)[1] for name in (other, known)))
+    assert build.packaged(libraries.FOLDER, "runtime/heap", lowest, tmp_path).name == known
 
 
 def test_a_wheel_is_for_one_kind_of_machine_and_every_python(wheel):

@@ -17,7 +17,9 @@ NATIVE = "-march=native"
 DIGEST = hashlib.sha256().digest_size
 _LIMIT = 600  # seconds for a compiler on a busy machine
 # Headers that define the layout of the objects which a library shares with torch's allocator. They are alike in torch 2.11, 2.12 and 2.13.
-_INTERFACE = ("core/Allocator.h", "core/CPUAllocator.h", "core/Device.h", "core/DeviceType.h", "util/UniqueVoidPtr.h")
+INTERFACE = ("core/Allocator.h", "core/CPUAllocator.h", "core/Device.h", "core/DeviceType.h", "util/UniqueVoidPtr.h")
+# The digest of headers whose layout is that of others: those of torch 2.14 and 2.15 have more [[nodiscard]] and a std::move than those of 2.13.
+SAME_LAYOUT = {"8812ce25": "3e91e36f"}
 
 
 class Level(NamedTuple):
@@ -88,7 +90,8 @@ def packaged(folder: pathlib.Path, name: str, level: Level, torch: pathlib.Path)
         raise OSError("it goes with one version of torch only")
     interface = ""
     if includes(folder, name, "c10"):
-        interface = "-" + hashlib.sha256(b"".join((torch / "include" / "c10" / header).read_bytes() for header in _INTERFACE)).hexdigest()[:8]
+        digest = hashlib.sha256(b"".join((torch / "include" / "c10" / header).read_bytes() for header in INTERFACE)).hexdigest()[:8]
+        interface = f"-{SAME_LAYOUT.get(digest, digest)}"
     return folder / "packaged" / f"{name.replace('/', '-')}-{level.name}{interface}.so"
 
 
@@ -119,6 +122,14 @@ def library(folder: pathlib.Path, name: str, flags: Sequence[str], torch: pathli
                 raise OSError(f"{program} fails: {done.stderr.strip().splitlines()[-1] if done.stderr.strip() else done.returncode}")
         content = linked.read_bytes()
     return content + hashlib.sha256(content).digest()
+
+
+def portable(folder: pathlib.Path, name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the options of the compiler and of the linker with which a source's library fits manylinux_2_28 on a newer system, too."""
+    # std::from_chars for doubles is newer than the libstdc++.so of that policy, and comes from libstdc++.a.
+    static = "<charconv>" in (folder / f"{name}.cpp").read_text("utf-8")
+    return (("-include", str(pathlib.Path(__file__).with_name("portable.h"))),
+            ("-static-libstdc++", "-Wl,--gc-sections", "-Wl,--exclude-libs,ALL") if static else ())
 
 
 def is_complete(content: bytes) -> bool:
