@@ -86,7 +86,7 @@ class SymbolMethods(_Graph):
 
     def bind(self, ctx: Context | str, args: Sequence[NDArray] | dict[str, NDArray],
              args_grad: Sequence[NDArray | None] | dict[str, NDArray] | None = None, grad_req: str | list[str] | dict[str, str] = "write",
-             aux_states: Sequence[NDArray] | dict[str, NDArray] | None = None, group2ctx: dict[str, Context] | None = None,
+             aux_states: Sequence[NDArray] | dict[str, NDArray] | None = None, group2ctx: dict[str, Any] | None = None,
              shared_exec: Executor | None = None) -> Executor:
         """Return an `Executor` over arrays that the caller provides.
 
@@ -101,7 +101,8 @@ class SymbolMethods(_Graph):
             ``'write'``, ``'add'`` or ``'null'``.
         aux_states : list or dict of str to NDArray, optional
         group2ctx : dict of str to Context, optional
-            The devices of the nodes annotated with ``ctx_group``.
+            The devices of the nodes annotated with ``ctx_group``; a list of them for the group ``sharded``, whose fully connected layers they
+            compute in parts.
         shared_exec : Executor, optional
             An executor whose memory may be reused; the results of the two then must not be needed at the same time.
         """
@@ -109,7 +110,7 @@ class SymbolMethods(_Graph):
         return bind(self, ctx, args, args_grad, grad_req, aux_states, group2ctx, shared_exec)
 
     def simple_bind(self, ctx: Context | str, grad_req: str | list[str] | dict[str, str] = "write", type_dict: dict[str, Any] | None = None,
-                    stype_dict: dict[str, str] | None = None, group2ctx: dict[str, Context] | None = None, shared_arg_names: list[str] | None = None,
+                    stype_dict: dict[str, str] | None = None, group2ctx: dict[str, Any] | None = None, shared_arg_names: list[str] | None = None,
                     shared_exec: Executor | None = None, shared_buffer: dict[str, NDArray] | None = None, **kwargs: Any) -> Executor:
         """Return an `Executor` with new arrays for all arguments and states; their shapes are inferred from the given ones.
 

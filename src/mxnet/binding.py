@@ -16,6 +16,7 @@ from .ndarray import NDArray, lazy_zeros
 from .ndarray.ndarray import GRAD_REQS
 from .ops import dtypes
 from .suggestions import shortened
+from .symbol import split_layers
 from .symbol.node import topological
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def _arrange(arrays: Any, names: Sequence[str], what: str, allow_missing: bool =
 
 
 def bind(symbol: Symbol, ctx: Context | str, args: Any, args_grad: Any, grad_req: str | Sequence[str] | Mapping[str, str], aux_states: Any,
-         group2ctx: Mapping[str, Context] | None, shared_exec: Executor | None) -> Executor:
+         group2ctx: Mapping[str, Any] | None, shared_exec: Executor | None) -> Executor:
     """Implement `Symbol.bind`."""
     if not isinstance(ctx, Context):
         raise TypeError(f"Context type error: bind needs a Context such as mx.cpu(), received {shortened(ctx)}")
@@ -77,7 +78,7 @@ def bind(symbol: Symbol, ctx: Context | str, args: Any, args_grad: Any, grad_req
 
 
 def simple_bind(symbol: Symbol, ctx: Any, grad_req: str | Sequence[str] | Mapping[str, str], type_dict: Mapping[str, Any] | None,
-                stype_dict: Mapping[str, str] | None, group2ctx: Mapping[str, Context] | None, shared_arg_names: Sequence[str] | None,
+                stype_dict: Mapping[str, str] | None, group2ctx: Mapping[str, Any] | None, shared_arg_names: Sequence[str] | None,
                 shared_exec: Executor | None, shared_buffer: dict[str, NDArray] | None, shapes: Mapping[str, Any]) -> Executor:
     """Implement `Symbol.simple_bind`."""
     if not isinstance(ctx, Context):
@@ -181,15 +182,12 @@ def _refuse_missing_gradients(symbol: Symbol, reqs: Mapping[str, str]) -> None:
             wanted.update(id(c) for c, _ in node.inputs if c.op is None or not c.op.stops_gradient)
 
 
-def _placement(symbol: Symbol, ctx: Context, group2ctx: Mapping[str, Context] | None) -> dict[str, Context]:
+def _placement(symbol: Symbol, ctx: Context, group2ctx: Mapping[str, Any] | None) -> dict[str, Context]:
     if not group2ctx:
         return {}
-    contexts = {}
-    for node in symbol._nodes():
-        group = node.attrs.get("__ctx_group__")
-        if node.op is None and group in group2ctx:
-            contexts[node.name] = group2ctx[group]  # type: ignore[index]  # it is among them
-    return contexts
+    split_layers.contexts_of(group2ctx)  # checks them
+    places = {node.name: split_layers.context_of(group2ctx, node) for node in symbol._nodes() if node.op is None}
+    return {name: ctx for name, ctx in places.items() if ctx is not None}
 
 
 def _storage_types(symbol: Symbol, stype_dict: Mapping[str, str] | None) -> dict[str, str]:

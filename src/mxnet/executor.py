@@ -20,7 +20,7 @@ from .graph.runtime.session import Session
 from .ndarray import NDArray, deferred_errors, handles, memory_format
 from .ndarray.dispatch import Marked
 from .ops import differentiation, failures, integers, random_state, sparse_input_linear
-from .symbol import inference
+from .symbol import inference, split_layers
 
 if TYPE_CHECKING:
     from .context import Context
@@ -61,14 +61,17 @@ class Executor:
     _grad_dict: dict[str, Any] | None
     _aux_dict: dict[str, NDArray] | None
 
-    def __init__(self, handle: dict[str, Any], symbol: Symbol, ctx: Context, grad_req: Any, group2ctx: Mapping[str, Context] | None) -> None:
+    def __init__(self, handle: dict[str, Any], symbol: Symbol, ctx: Context, grad_req: Any, group2ctx: Mapping[str, Any] | None) -> None:
         """Bind the arrays of `handle`, a dict with ``args``, ``grads``, ``auxs`` (lists of arrays) and ``reqs`` (a list of str)."""
         self._symbol = symbol
         self._ctx = intern_context(ctx)
         self._grad_req, self._group2ctx = grad_req, group2ctx
         self.arg_arrays, self.grad_arrays, self.aux_arrays = handle["args"], handle["grads"], handle["auxs"]
         self._reqs = handle["reqs"]
-        self._session = handle.get("session") or Session(GraphRunner(_with_losses(symbol) if set(self._reqs) - {"null"} else symbol, group2ctx))
+        if "session" not in handle:
+            graph = _divided(symbol, group2ctx)
+            handle["session"] = Session(GraphRunner(_with_losses(graph) if set(self._reqs) - {"null"} else graph, group2ctx))
+        self._session = handle["session"]
         self._runner = self._session.runner
         self._arg_names, self._aux_names = symbol.list_arguments(), symbol.list_auxiliary_states()
         self._output_names = symbol.list_outputs()
@@ -533,6 +536,17 @@ def _converted(symbol: Symbol) -> set[str]:
             if child.op is None:
                 (read if node.op.is_cast else others).add(child.name)
     return read - others
+
+
+def _divided(symbol: Symbol, group2ctx: Mapping[str, Any] | None) -> Symbol:
+    """Return the graph that computes a layer of the group ``sharded`` in parts, if this has several contexts."""
+    contexts = split_layers.contexts_of(group2ctx)
+    if len(contexts) < 2 or not split_layers.splits(symbol._nodes()):
+        return symbol
+    if any(ctx.torch_device.type != "cpu" for ctx in contexts):
+        raise MXNetError(f"an executor has a weight in one array, which {', '.join(map(str, contexts))} do not share; use mx.mod.Module(..., "
+                         "group2ctxs=...), which gives each of them some rows")
+    return split_layers.split(symbol, contexts)[0]
 
 
 def _with_losses(symbol: Symbol) -> Symbol:

@@ -1,10 +1,15 @@
 """Fully sharded weights on 2 and 3 ranks beside data parallelism: weights, what each rank keeps, checkpoints."""
+import pathlib
+
+import numpy as np
 import pytest
 
 import mxnet as mx
 from job_checks import outputs
 from mxnet import gluon
+from simulated_gpus import gpus
 
+TESTS = pathlib.Path(__file__).parents[1]
 _PROGRAM = """
     from mxnet import gluon, nd
     rank, count = kv.rank, kv.num_workers
@@ -143,3 +148,101 @@ def test_optimizers_and_stores_that_need_all_rows_are_refused():
         "Trainer: fully sharded weights are updated by rows, and LAMB needs whole o",
         "Trainer: with fully sharded weights the others need a kvstore in step, rec"]] * 2
     assert mx.gluon.fully_shard([]) is None
+
+
+def build(ctx):
+    mx.random.seed(3)
+    net = gluon.nn.HybridSequential(prefix="net_")  # a trainer numbers by names
+    with net.name_scope():
+        net.add(gluon.nn.Dense(31, in_units=20, activation="tanh"), gluon.nn.BatchNorm(), gluon.nn.Dense(7, in_units=31))
+    net.initialize(mx.init.Xavier(), ctx=ctx)
+    return net
+
+
+def trainer_of(net, **options):
+    return gluon.Trainer(net.collect_params(), "adam", {"learning_rate": 0.01}, **options)
+
+
+def train(net, trainer, ctx, steps=6):
+    numbers = np.random.RandomState(0)
+    loss = gluon.loss.SoftmaxCELoss()
+    for _ in range(steps):
+        x, y = mx.nd.array(numbers.rand(12, 20), ctx=ctx), mx.nd.array(numbers.randint(0, 7, 12), ctx=ctx)
+        with mx.autograd.record():
+            out = loss(net(x), y)
+        out.backward()
+        trainer.step(12)
+    return [parameter._reduce().asnumpy() for parameter in net.collect_params().values()]
+
+
+@pytest.mark.parametrize("offload", [mx.cpu_pinned(), mx.cpu()])
+def test_the_host_has_what_a_gpu_uses_in_turns(offload, tmp_path):
+    net = build(mx.cpu())
+    trainer = trainer_of(net)
+    expected = train(net, trainer, mx.cpu())
+    with gpus():
+        net = build(mx.gpu(1))
+        trainer = trainer_of(net, shard="full", offload=offload)
+        found = train(net, trainer, mx.gpu(1))
+        host = mx.Context(offload.device_type, 1)
+        weight, bias = net[0].weight, net[0].bias
+        assert weight.list_ctx() == [mx.gpu(1)] and weight.data().ctx == weight.data(mx.gpu(1)).ctx == mx.gpu(1)
+        assert weight.list_data()[0].ctx == weight.grad().ctx == host and bias.data().ctx == mx.gpu(1)
+        states = {trainer._params[i].name: [array.ctx for array in state] for i, state in trainer._updaters[0].states.items()}
+        assert states[weight.name] == [host] * 2 and states[bias.name] == [mx.gpu(1)] * 2
+        net.save_parameters(str(tmp_path / "weights"))
+        trainer.save_states(str(tmp_path / "states"))
+        again = build(mx.gpu(1))
+        resumed = trainer_of(again, shard="full", offload=offload)
+        again.load_parameters(str(tmp_path / "weights"))
+        resumed.load_states(str(tmp_path / "states"))
+        assert again[0].weight.list_data()[0].ctx == host
+        for one, other in zip(train(net, trainer, mx.gpu(1)), train(again, resumed, mx.gpu(1))):
+            np.testing.assert_allclose(one, other, atol=1e-6)
+    for one, other in zip(found, expected):
+        np.testing.assert_allclose(one, other, atol=1e-6)
+
+
+def test_ranks_keep_their_rows_in_the_memory_of_the_host():
+    found = outputs(_PROGRAM + f"""
+    sys.path.insert(0, {str(TESTS)!r})
+    from simulated_gpus import gpus
+
+    def trained(ctx, **options):
+        net = build()
+        net.collect_params().reset_ctx(ctx)
+        trainer = trainer_of(net, **options)
+        for step in range(4):
+            with mx.autograd.record():
+                out = loss(net(nd.array(X[step, own], ctx=ctx)), nd.array(Y[step, own], ctx=ctx))
+            out.backward()
+            trainer.step(12)
+        return net, values(net)
+
+    _, expected = trained(mx.cpu())
+    with gpus():
+        net, numbers = trained(mx.gpu(1), shard='full', offload=mx.cpu_pinned())
+        weight = net[0].weight
+        print(weight.list_data()[0].ctx, weight.list_data()[0].shape, weight.data().ctx, far(expected, numbers) < 1e-5)
+    """, kind="dist_sync")
+    assert found == [[f"cpu_pinned(1) ({rows}, 20) gpu(1) True"] for rows in (15, 16)]
+
+
+def test_without_a_gpu_offloading_has_no_effect():
+    net = build(mx.cpu())
+    with pytest.warns(UserWarning, match=r"offload=cpu_pinned\(0\) has no effect: the weights are on cpu\(0\), which is the host's memory already"):
+        trainer = trainer_of(net, shard="full", offload=mx.cpu_pinned())
+    found = train(net, trainer, mx.cpu())
+    other = build(mx.cpu())
+    for one, two in zip(found, train(other, trainer_of(other), mx.cpu())):
+        np.testing.assert_allclose(one, two, atol=1e-6)
+
+
+def test_arguments_of_offloading():
+    net = build(mx.cpu())
+    with pytest.raises(gluon.utils.UsageError, match="pass shard='full' with offload=cpu"):
+        trainer_of(net, offload=mx.cpu())
+    with pytest.raises(gluon.utils.UsageError, match=r"offload is mx.cpu_pinned\(\) or mx.cpu\(\), received gpu"):
+        trainer_of(net, shard="full", offload=mx.gpu())
+    with pytest.raises(gluon.utils.UsageError, match="offload is mx.cpu_pinned.*received True"):
+        trainer_of(net, shard="full", offload=True)

@@ -202,7 +202,7 @@ NAMES = {
     "mxnet.module.bucketing_module": "ctx",
     "mxnet.module.executor_group":
         "OrderedDict _DTYPE_MX_TO_NP _load_data _load_label ctx mxnet.compat.executor_manager: _load_general "
-        "mxnet.module.executor_group: _prepare_group2ctxs=_groups_per_device",
+        "mxnet.module.executor_group: _prepare_group2ctxs=groups_per_device",
     "mxnet.module.module":
         "ctx zeros "
         "mxnet.kvstore.updates: _create_kvstore=create_kvstore _initialize_kvstore=initialize_kvstore _update_params=update_params "

@@ -8,22 +8,23 @@ weight's name in the graph in the place of its values.
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from ..context import ctx_or_device
+from ..context import Context, ctx_or_device
 from ..ndarray import NDArray, dispatch
 from ..ndarray.dispatch import mode
+from ..suggestions import shortened
 from .parameter import Parameter
 from .sharded_parameter import ShardedParameter, ranks
 from .sharded_softmax import recorded
 from .utils import UsageError
 
 if TYPE_CHECKING:
-    from ..context import Context
     from .parameter_dict import ParameterDict
 
 __all__ = ["FullyShardedParameter", "fully_shard"]
@@ -35,7 +36,8 @@ _VECTOR = 4096  # vectors of fewer elements are not divided
 class FullyShardedParameter(ShardedParameter):
     """A weight whose rows are divided among the ranks of a job, and that `data` gathers. `fully_shard` makes it of a `Parameter`.
 
-    Everything else is as for a `ShardedParameter`: `list_data` and `grad` are the rows of this rank, which a Trainer updates in place.
+    Everything else is as for a `ShardedParameter`: `list_data` and `grad` are the rows of this rank, which a Trainer updates in place. With `offload`
+    they are in the memory of the host, and go to the device where `data` gathers.
 
     Example
     -------
@@ -47,20 +49,31 @@ class FullyShardedParameter(ShardedParameter):
     'Parameter'
     """
 
+    _offload: Context | None = None
+
     def data(self, ctx: Context | None = None, *, device: Context | None = None) -> NDArray:
         """Return the whole weight. All ranks call it alike; errors as in `Parameter.data`."""
         rows = self._check_and_get(self._data, ctx_or_device(ctx, device) if device is not None else ctx)
         gatherer = _gatherer()
-        if gatherer.ranks.count == 1:
+        place = self._ctx_list[0]
+        if gatherer.ranks.count == 1 and rows.ctx == place:
             return super().data(ctx, device=device)
         gatherer.hook(mode.recording and rows._data.requires_grad)
-        weight = recorded(_Gather, _OPERATOR, [rows], self, [(type(rows), rows.ctx)])[0]
+        weight = recorded(_Gather, _OPERATOR, [rows], self, [(type(rows), place)])[0]
         return mode.tracing.parameter(self, weight) if mode.tracing is not None else weight
 
     def _place(self, contexts: Any, arrays: list[Any]) -> None:
         if len(contexts) > 1:
             raise UsageError(f"Parameter '{self.name}' is fully sharded, with one context for each rank; received {contexts}")
         _gatherer().cut()
+        if self._offload is not None:
+            if contexts[0].device_type != "gpu":
+                warnings.warn(f"offload={self._offload} has no effect: the weights are on {contexts[0]}, which is the host's memory already",
+                              stacklevel=2)
+            else:
+                # Numbered as the device, since optimizers count the updates of each number.
+                host = Context(self._offload.device_type, contexts[0].device_id)
+                arrays = [_on_host(array, host) for array in arrays]
         super()._place(contexts, arrays)
 
     def set_data(self, data: Any) -> None:
@@ -69,12 +82,20 @@ class FullyShardedParameter(ShardedParameter):
         super().set_data(data)
 
 
+def _on_host(array: NDArray, host: Context) -> NDArray:
+    """Return a copy of an array in the memory of the host, which a GPU reads without waiting if it is pinned."""
+    tensor = array._raw().detach().cpu()
+    if host.device_type == "cpu_pinned" and torch.cuda.is_initialized():
+        tensor = tensor.pin_memory()
+    return type(array)._new(tensor, host)
+
+
 class _Gather(torch.autograd.Function):
     """The whole weight of the rows of all ranks; the gradient of a rank's rows is the sum of all ranks' gradients there."""
 
     @staticmethod
     def forward(ctx: Any, parameter: Any, rows: torch.Tensor) -> Any:
-        ctx.parameter, ctx.dtype = parameter, rows.dtype
+        ctx.parameter, ctx.dtype, ctx.place = parameter, rows.dtype, rows.device
         return (_gatherer().take(parameter),)
 
     @staticmethod
@@ -84,7 +105,7 @@ class _Gather(torch.autograd.Function):
         sizes = [end - begin for begin, end in zip(edges, edges[1:])]
         doing = f"gradient of {parameter.name}"
         members.agree(doing)
-        return None, members.begin_scatter(heads[0].contiguous(), sizes, doing)().to(ctx.dtype)
+        return None, members.begin_scatter(heads[0].contiguous(), sizes, doing)().to(ctx.place, ctx.dtype)
 
 
 class _Saved:
@@ -130,6 +151,9 @@ class _Gatherer:
         from ..kvstore.group import digest
         net, doing = self._net, f"gather of {parameter.name}"
         rows = parameter._check_and_get(parameter._data, list)[0]._raw().contiguous()
+        rows = rows.to(parameter._ctx_list[0].torch_device, non_blocking=True)
+        if net is None:
+            return lambda: rows
         edges = self.ranks.edges(parameter.shape[0])
         weight = rows.new_empty(parameter.shape)
         parts = [weight[begin:end] for begin, end in zip(edges, edges[1:])]
@@ -191,7 +215,7 @@ def before_update() -> None:
     _gatherer().cut()
 
 
-def fully_shard(parameters: ParameterDict | Iterable[Parameter]) -> None:
+def fully_shard(parameters: ParameterDict | Iterable[Parameter], offload: Context | None = None) -> None:
     """Divide weights among the ranks of the job: each keeps, updates and has optimizer states of its rows, and gathers a weight where it is used.
 
     Weights with at least two axes, and long vectors, are divided by their first axis; others stay as they are. Values are those of rank 0. For
@@ -201,11 +225,14 @@ def fully_shard(parameters: ParameterDict | Iterable[Parameter]) -> None:
     ----------
     parameters : ParameterDict, or iterable of Parameter
         Such as ``net.collect_params()``.
+    offload : Context, optional
+        The memory of the host, ``mx.cpu_pinned()`` or ``mx.cpu()``, where a rank keeps its rows, their gradients and states, and where they are
+        updated; weights are on a GPU while a layer uses them. A process alone may do so, too. Without a GPU a warning says that it has no effect.
 
     Raises
     ------
     UsageError
-        If a weight is on several contexts, or has a Trainer already.
+        If a weight is on several contexts, or has a Trainer already; if `offload` is not the host's memory.
 
     Example
     -------
@@ -216,26 +243,31 @@ def fully_shard(parameters: ParameterDict | Iterable[Parameter]) -> None:
     >>> trainer = mx.gluon.Trainer(net.collect_params(), 'adam', kvstore=None)
     """
     members = ranks()
+    if offload is not None and (not isinstance(offload, Context) or offload.device_type not in ("cpu", "cpu_pinned")):
+        raise UsageError(f"fully_shard: offload is mx.cpu_pinned() or mx.cpu(), received {shortened(offload)}")
     for parameter in parameters.values() if hasattr(parameters, "values") else parameters:
         dense = parameter._stype == parameter._grad_stype == "default"
-        if type(parameter) is not Parameter or members.count == 1 or not dense or parameter.grad_req == "null":
+        if type(parameter) is not Parameter or members.count == 1 and offload is None or not dense or parameter.grad_req == "null":
             continue
         shape = parameter.shape or (0,)
         if shape[0] < members.count or len(shape) < 2 and shape[0] < _VECTOR:
             continue
         if parameter._trainer:
             raise UsageError(f"fully_shard: Parameter '{parameter.name}' has a Trainer already; make the Trainer with shard='full'")
-        _divide(parameter)
+        _divide(parameter, offload)
 
 
-def _divide(parameter: Parameter) -> None:
+def _divide(parameter: Parameter, offload: Context | None) -> None:
     """Make a parameter a fully sharded one: blocks refer to the object, so it stays the same."""
     net, arrays = _gatherer()._net, parameter._data
     if arrays is not None and len(arrays) > 1:
         raise UsageError(f"fully_shard: Parameter '{parameter.name}' is on {parameter.list_ctx()}; a rank has one context")
     parameter.__class__ = FullyShardedParameter  # type: ignore[assignment]  # both have the same fields
+    if offload is not None:
+        parameter._offload = offload
     if arrays is not None:
         doing = f"fully_shard of {parameter.name}"
         tensor = arrays[0]._raw().contiguous()
-        net.wait(net.begin_broadcast(tensor), doing)
+        if net is not None:
+            net.wait(net.begin_broadcast(tensor), doing)
         parameter._init_impl(type(arrays[0])._new(tensor, arrays[0].ctx), parameter.list_ctx())

@@ -13,12 +13,13 @@ from ..suggestions import shortened
 from .fully_sharded import FullyShardedParameter, before_update, fully_shard
 from .parameter import Parameter
 from .parameter_dict import ParameterDict
-from .sharded_parameter import gathered_states, split_states
+from .sharded_parameter import gathered_states, ranks, split_states
 from .utils import UsageError
 
 if TYPE_CHECKING:
     import os
 
+    from ..context import Context
     from ..ndarray import NDArray
     from ..optimizer import Optimizer
     from ..training_checkpoint import PendingSave, Resumed
@@ -45,6 +46,9 @@ class Trainer:
     shard : str, optional
         ``'full'``: each rank keeps some rows of the weights, of their gradients and of the optimizer's states, see `fully_shard`; with a kvstore in
         step, such as ``dist_sync``, and an optimizer that updates each element for itself.
+    offload : Context, optional
+        With ``shard='full'`` on GPUs: the memory of the host, ``mx.cpu_pinned()`` or ``mx.cpu()``, that has the rows of weights, gradients and
+        states, and where they are updated; a GPU has a weight while a layer uses it. It serves one process, too.
 
     Raises
     ------
@@ -69,7 +73,7 @@ class Trainer:
 
     def __init__(self, params: ParameterDict | dict[str, Parameter] | list[Parameter] | tuple[Parameter, ...], optimizer: str | Optimizer,
                  optimizer_params: dict[str, Any] | None = None, kvstore: Any = "device", compression_params: dict[str, Any] | None = None,
-                 update_on_kvstore: bool | None = None, shard: str | None = None) -> None:
+                 update_on_kvstore: bool | None = None, shard: str | None = None, offload: Context | None = None) -> None:
         if isinstance(params, (dict, ParameterDict)):
             params = [params[name] for name in sorted(params.keys())]
         if not isinstance(params, (list, tuple)):
@@ -81,7 +85,10 @@ class Trainer:
         if shard is not None:
             if shard != "full":
                 raise UsageError(f"Trainer: shard is None or 'full', received {shortened(shard)}; kv.create('dist_sync', shard=True) divides states")
-            fully_shard(self._params)
+            fully_shard(self._params, offload)
+        elif offload is not None:
+            raise UsageError("Trainer: offload is for weights that are gathered where they are used; pass shard='full' with "
+                             f"offload={shortened(offload)}")
         self._param2idx = {parameter.name: i for i, parameter in enumerate(self._params)}
         for parameter in self._params:
             parameter._set_trainer(self)
@@ -132,7 +139,7 @@ class Trainer:
         if type(self._optimizer) not in BY_ELEMENT:
             raise UsageError(f"Trainer: fully sharded weights are updated by rows, and {type(self._optimizer).__name__} needs whole ones; use one of "
                              f"{', '.join(sorted(kind.__name__ for kind in BY_ELEMENT))}")
-        if "dist" not in getattr(kvstore, "type", kvstore or "") and len(self._sharded) < len(self._params):
+        if ranks().count > 1 and "dist" not in getattr(kvstore, "type", kvstore or "") and len(self._sharded) < len(self._params):
             raise UsageError(f"Trainer: with fully sharded weights the others need a kvstore in step, received kvstore={shortened(kvstore)}; use "
                              "kvstore='dist_sync'")
 
@@ -384,8 +391,8 @@ class Trainer:
                     gradients.append(gradient)
                     weights.append(array)
                     array._fresh_grad = False
-        for updater, (indices, gradients, weights) in zip(self._updaters, batches):
-            if indices:
+        for updater, batch in zip(self._updaters, batches):
+            for indices, gradients, weights in _by_place(*batch):
                 updater(indices, gradients, weights)
 
     def _row_sparse_pull(self, parameter: Parameter, out: Any, row_id: NDArray, full_idx: bool = False) -> None:
@@ -525,3 +532,12 @@ class Trainer:
         from .trainer_checkpoint import TrainerTraining
         training = TrainerTraining(self, net, "resume_training")
         return training.resume(folder_of(self, folder, training.group), data)
+
+
+def _by_place(indices: list[Any], gradients: list[Any], weights: list[Any]) -> list[tuple[list[Any], list[Any], list[Any]]]:
+    """Return the updates of a device as they are made together: those of weights that the host keeps for it apart from the others."""
+    places: dict[Any, tuple[list[Any], list[Any], list[Any]]] = {}
+    for index, gradient, weight in zip(indices, gradients, weights):
+        for column, entry in zip(places.setdefault(weight._ctx, ([], [], [])), (index, gradient, weight)):
+            column.append(entry)
+    return list(places.values())

@@ -17,11 +17,13 @@ from ..io import DataDesc
 from ..ops import rendezvous
 from ..ops.dtypes import FLAG_TO_NAME
 from ..suggestions import shortened
+from ..symbol.split_layers import GROUP
 
 if TYPE_CHECKING:
     from ..monitor import Monitor
     from ..ndarray import NDArray
     from ..symbol import Symbol
+    from .split_parameters import SplitParameters
 
 _FEW_BYTES = 64 << 20
 
@@ -124,7 +126,7 @@ def _write_mean(arrays: Any, target) -> None:
     mean.copyto(target)
 
 
-def _groups_per_device(group2ctxs: Any, count):
+def groups_per_device(group2ctxs: Any, count):
     """Return `group2ctxs` as a list: for each device the contexts of its groups (a dict, or None)."""
     if group2ctxs is None:
         return [None] * count
@@ -137,6 +139,9 @@ def _groups_per_device(group2ctxs: Any, count):
                          f"received {shortened(group2ctxs)}")
     spread = {}
     for group, contexts in group2ctxs.items():
+        if group == GROUP and count == 1:
+            spread[group] = [contexts]
+            continue
         contexts = [contexts] if isinstance(contexts, Context) else list(contexts)
         if len(contexts) not in (1, count):
             raise MXNetError(f"group2ctxs[{group!r}] needs 1 or {count} contexts, received {len(contexts)}")
@@ -171,6 +176,8 @@ class DataParallelExecutorGroup:
     state_names : list of str, optional
     group2ctxs : list or dict, optional
         The contexts of the groups of a model-parallel network.
+    split : SplitParameters, optional
+        The divided parameters of `symbol`.
 
     Attributes
     ----------
@@ -185,11 +192,16 @@ class DataParallelExecutorGroup:
     def __init__(self, symbol: Symbol, contexts: list[Context], workload: list[float], data_shapes: Any, label_shapes: Any, param_names: list[str],
                  for_training: bool, inputs_need_grad: bool, shared_group: DataParallelExecutorGroup | None = None, logger: Any = logging,
                  fixed_param_names: list[str] | None = None, grad_req: str | list[str] | dict[str, str] = "write",
-                 state_names: list[str] | None = None, group2ctxs: list[Any] | dict[str, Any] | None = None) -> None:
+                 state_names: list[str] | None = None, group2ctxs: list[Any] | dict[str, Any] | None = None,
+                 split: SplitParameters | None = None) -> None:
+        whole_names = symbol.list_arguments()
+        self.split = split
+        if split is not None:
+            symbol = split.symbol
         self.symbol = symbol
         self.contexts = contexts
         self.workload = workload
-        self.group2ctxs = _groups_per_device(group2ctxs, len(contexts))
+        self.group2ctxs = groups_per_device(group2ctxs, len(contexts))
         self.for_training = for_training
         self.inputs_need_grad = inputs_need_grad
         self.logger = logger
@@ -206,7 +218,7 @@ class DataParallelExecutorGroup:
         data_shapes = [d if isinstance(d, DataDesc) else DataDesc(*d) for d in data_shapes]
         if label_shapes is not None:
             label_shapes = [d if isinstance(d, DataDesc) else DataDesc(*d) for d in label_shapes]
-        self.grad_req = self._grad_req_by_name(grad_req if for_training else "null", {d.name for d in data_shapes})
+        self.grad_req = self._grad_req_by_name(grad_req if for_training else "null", {d.name for d in data_shapes}, whole_names)
         # Per device, arrays that the executors of all buckets use in turn.
         self.shared_data_arrays: list[dict[str, NDArray]] = shared_group.shared_data_arrays if shared_group else [{} for _ in contexts]
         self._total_exec_bytes = 0
@@ -218,18 +230,24 @@ class DataParallelExecutorGroup:
         self.input_grad_arrays: Any = None
         self.bind_exec(data_shapes, label_shapes, shared_group)
 
-    def _grad_req_by_name(self, grad_req: str | list[str] | dict[str, str], data_names: Any):
+    def _grad_req_by_name(self, grad_req: str | list[str] | dict[str, str], data_names: Any, arg_names: list[str]):
+        by_name = self._grad_req_of_whole(grad_req, data_names, arg_names)
+        for name, parts in self.split.parts.items() if self.split is not None else ():
+            by_name.update(dict.fromkeys([part.name for part in parts], by_name.pop(name)))
+        return by_name
+
+    def _grad_req_of_whole(self, grad_req: str | list[str] | dict[str, str], data_names: Any, arg_names: list[str]):
         if isinstance(grad_req, (list, tuple)):
-            if len(grad_req) != len(self.arg_names):
-                raise MXNetError(f"grad_req: a list needs one entry per argument ({len(self.arg_names)}), received {len(grad_req)}")
-            return dict(zip(self.arg_names, grad_req))
+            if len(grad_req) != len(arg_names):
+                raise MXNetError(f"grad_req: a list needs one entry per argument ({len(arg_names)}), received {len(grad_req)}")
+            return dict(zip(arg_names, grad_req))
         if not isinstance(grad_req, (str, dict)):
             raise ValueError(f"grad_req must be a str, list, tuple or dict, received {shortened(grad_req)}")
         usual = grad_req if isinstance(grad_req, str) else "write"
         trained = set(self.param_names) - set(self.fixed_param_names)
         if self.inputs_need_grad:
             trained |= data_names - set(self.param_names)
-        by_name = {name: usual if name in trained else "null" for name in self.arg_names}
+        by_name = {name: usual if name in trained else "null" for name in arg_names}
         if isinstance(grad_req, dict):
             by_name.update(grad_req)
         return by_name
@@ -296,7 +314,7 @@ class DataParallelExecutorGroup:
                 types[name] = FLAG_TO_NAME[int(declared)]
         types.update({d.name: d.dtype for d in label_shapes})
         executor = self.symbol.simple_bind(
-            ctx=self.contexts[i], grad_req=self.grad_req, type_dict=types, shared_arg_names=self.param_names,
+            ctx=self.contexts[i], grad_req=self.grad_req, type_dict=types, shared_arg_names=self._bound_names(self.param_names),
             shared_exec=shared_group.execs[i] if shared_group else None, group2ctx=self.group2ctxs[i],
             shared_buffer=self.shared_data_arrays[i], **{d.name: d.shape for d in data_shapes + label_shapes})
         self._total_exec_bytes += _bytes_of(executor)
@@ -317,32 +335,39 @@ class DataParallelExecutorGroup:
         def inputs(names: Any) -> Any:
             return [[(part, e.arg_dict[name]) for part, e in zip(parts, self.execs)] for name in names]
 
-        def on_devices(kind, indices):
-            return [[getattr(e, kind)[i] for e in self.execs] for i in indices]
+        def on_devices(kind, numbers):
+            return [[getattr(e, kind)[i] for e in self.execs for i in some] for some in numbers]
 
         position = {name: i for i, name in enumerate(self.arg_names)}
-        params = [position[name] for name in self.arg_names if name in set(self.param_names)]
+        # Of a divided parameter, the arrays of its parts take the place of those of the devices.
+        params = [[position[bound] for bound in self._bound_names([name])] for name in self.param_names]
         self.data_arrays = inputs(self.data_names)
         self.label_arrays = inputs(self.label_names) if self.label_names is not None else None
         self.state_arrays = [[e.arg_dict[name] for e in self.execs] for name in self.state_names]
         self.param_arrays = on_devices("arg_arrays", params)
         self.grad_arrays = on_devices("grad_arrays", params) if self.for_training else None
-        self.aux_arrays = on_devices("aux_arrays", range(len(self.aux_names)))
+        self.aux_arrays = on_devices("aux_arrays", [[i] for i in range(len(self.aux_names))])
         self.input_grad_arrays = None
         if self.inputs_need_grad:
-            self.input_grad_arrays = on_devices("grad_arrays", [position[name] for name in self.data_names if name in position])
+            self.input_grad_arrays = on_devices("grad_arrays", [[position[name]] for name in self.data_names if name in position])
 
     # -- parameters --------------------------------------------------------------------------------------------------------------
 
+    def _bound_names(self, names: list[str]) -> list[str]:
+        return names if self.split is None else self.split.names(names)
+
     def set_params(self, arg_params: dict[str, NDArray] | None, aux_params: dict[str, NDArray] | None, allow_extra: bool = False) -> None:
         """Copy parameters to all devices."""
+        values = arg_params if self.split is None else self.split.split(arg_params)
         for executor in self.execs:
-            executor.copy_params_from(arg_params, aux_params, allow_extra_params=allow_extra)
+            executor.copy_params_from(values, aux_params, allow_extra_params=allow_extra)
 
     def get_params(self, arg_params: dict[str, NDArray], aux_params: dict[str, NDArray]) -> None:
         """Write the parameters, averaged over the devices, into the arrays of two dicts."""
         for names, arrays, targets in ((self.param_names, self.param_arrays, arg_params), (self.aux_names, self.aux_arrays, aux_params)):
             for name, per_device in zip(names, arrays):
+                if self.split is not None and name in self.split.parts:
+                    per_device = [self.split.gathered(name, per_device)]
                 _write_mean(per_device, targets[name])
 
     # -- one batch ---------------------------------------------------------------------------------------------------------------
@@ -390,7 +415,8 @@ class DataParallelExecutorGroup:
 
     def expect_gradients(self, kvstore: Any) -> None:
         """Overlap the store's communication with the next backward; each parameter with a gradient is a key."""
-        trained = [(name, arrays) for name, arrays in zip(self.param_names, self.grad_arrays or ()) if arrays[0] is not None]
+        trained = [(name, arrays) for name, arrays in zip(self.param_names, self.grad_arrays or ())
+                   if arrays[0] is not None and (self.split is None or name not in self.split.parts)]
         finished = None
         if all(array.stype == "default" for _, arrays in trained for array in arrays):
             finished = kvstore._expect([name for name, _ in trained], [arrays for _, arrays in trained])

@@ -20,7 +20,8 @@ from ..kvstore.updates import create_kvstore, initialize_kvstore, renumber_state
 from ..suggestions import shortened
 from .base_module import BaseModule, _check_input_names, _parse_data_desc
 from .batch_shapes import batch_size_of, resized, shapes_of
-from .executor_group import DataParallelExecutorGroup
+from .executor_group import DataParallelExecutorGroup, groups_per_device
+from .split_parameters import SplitParameters, divided
 from .torch_sharing import SharesWithTorch
 from .training_checkpoints import TrainingCheckpoints
 
@@ -52,7 +53,8 @@ class Module(TrainingCheckpoints, SharesWithTorch, BaseModule):
     state_names : list of str, optional
         Arguments that persist across batches, such as the initial states of a recurrent network.
     group2ctxs : dict of str to (list of) Context, or list of such dicts, optional
-        The devices of the parts of the network that were made under ``AttrScope(ctx_group=...)``.
+        The devices of the parts of the network that were made under ``AttrScope(ctx_group=...)``. The group ``sharded`` may have a list of devices,
+        which divide the rows of its fully connected layers, as do the ranks of a job: see ``docs/sharded.md``.
     compression_params : dict, optional
         The compression of gradients between devices, such as ``{'type': '2bit', 'threshold': 0.5}``.
 
@@ -150,6 +152,7 @@ class Module(TrainingCheckpoints, SharesWithTorch, BaseModule):
             self._kvstore.save_optimizer_states(fname)
         else:
             save_optimizer_states(fname, self._updater)
+        self._add_split_states(fname)
 
     def load_optimizer_states(self, fname: str) -> None:
         """Load saved optimizer states.
@@ -164,6 +167,18 @@ class Module(TrainingCheckpoints, SharesWithTorch, BaseModule):
             self._kvstore.load_optimizer_states(fname)
         else:
             load_optimizer_states(fname, self._updater)
+        if self._split is not None:
+            updater = self._kvstore._updater if self._update_on_kvstore else self._updater
+            renumber_states(updater, self._updated_names, 1, bool(self._update_on_kvstore))
+            self._split.take_states(updater, self._state_keys(), dict(zip(self._exec_group.param_names, self._exec_group.param_arrays)))
+
+    def _state_keys(self) -> dict[str, Any]:
+        """Return the keys of whole parameters in the states of the updater, or of the store's."""
+        return {name: name if self._update_on_kvstore else i for i, name in enumerate(self._updated_names)}
+
+    def _add_split_states(self, fname: str) -> None:
+        if self._split is not None:
+            self._split.add_states(fname, self._state_keys(), dict(zip(self._exec_group.param_names, self._exec_group.param_arrays)))
 
     def _save_states(self, fname: str) -> None:
         self._require(bound=False, optimizer=True)
@@ -171,6 +186,7 @@ class Module(TrainingCheckpoints, SharesWithTorch, BaseModule):
             self._kvstore.save_optimizer_states(fname, dump_optimizer=True)
         else:
             save_optimizer_states(fname, self._updater, dump_optimizer=True)
+        self._add_split_states(fname)
 
     def _load_training(self, fname: str) -> None:
         self.load_optimizer_states(fname)
@@ -183,6 +199,7 @@ class Module(TrainingCheckpoints, SharesWithTorch, BaseModule):
     def _reset_bind(self) -> None:
         self.binded = False
         self._exec_group: Any = None
+        self._split: SplitParameters | None = None
         self._data_shapes: Any = None
         self._label_shapes: Any = None
 
@@ -293,7 +310,9 @@ class Module(TrainingCheckpoints, SharesWithTorch, BaseModule):
         numbers = {name: number for number, name in enumerate(self._updated_names)}
         lost = []
         for name in (name for name in values if name in arrays and name in numbers):
-            if not self._update_on_kvstore:
+            if self._split is not None and name in self._split.parts:
+                self._split.replaced(name, arrays[name])
+            elif not self._update_on_kvstore:
                 if isinstance(self._updater, opt.Updater):
                     for k, array in enumerate(arrays[name]):
                         self._updater._weight_replaced(numbers[name] * len(arrays[name]) + k, array)
@@ -380,10 +399,11 @@ class Module(TrainingCheckpoints, SharesWithTorch, BaseModule):
             shared_group = shared_module._exec_group
             if len(shared_group.execs) < len(self._context):
                 raise MXNetError(f"bind: shared_module runs on {len(shared_group.execs)} devices, this module on {len(self._context)}")
+        self._split = divided(self._symbol, groups_per_device(self._group2ctxs, len(self._context))[0], self._context)
         self._exec_group = DataParallelExecutorGroup(
             self._symbol, self._context, self._work_load_list, self._data_shapes, self._label_shapes, self._param_names, for_training,
             inputs_need_grad, shared_group, logger=self.logger, fixed_param_names=self._fixed_param_names, grad_req=grad_req,
-            group2ctxs=self._group2ctxs, state_names=self._state_names)
+            group2ctxs=self._group2ctxs, state_names=self._state_names, split=self._split)
         self._total_exec_bytes = self._exec_group._total_exec_bytes
 
         if shared_module is not None:
@@ -392,7 +412,7 @@ class Module(TrainingCheckpoints, SharesWithTorch, BaseModule):
         elif self.params_initialized:
             self._exec_group.set_params(self._arg_params, self._aux_params)
         else:
-            self._arg_params = _cpu_zeros(self._param_names, self._exec_group.param_arrays)
+            self._arg_params = _cpu_zeros(self._param_names, self._exec_group.param_arrays, self._split)
             self._aux_params = _cpu_zeros(self._aux_names, self._exec_group.aux_arrays)
         if shared_module is not None and shared_module.optimizer_initialized:
             self.borrow_optimizer(shared_module)
@@ -448,9 +468,16 @@ class Module(TrainingCheckpoints, SharesWithTorch, BaseModule):
             kvstore.set_gradient_compression(self._compression_params)
         if update_on_kvstore:
             kvstore.set_optimizer(self._optimizer)
+        group = self._exec_group
+        arrays, names = group.param_arrays, self._param_names
+        if self._split is not None:
+            self._split.set_optimizer(self._optimizer, kvstore)
+            self._split.take_first(self._arg_params)
+            group.set_params({name: self._arg_params[name] for name in self._split.parts}, {})
+            arrays, names = self._split.others(arrays, names, names=names)
         if kvstore:
-            initialize_kvstore(kvstore=kvstore, param_arrays=self._exec_group.param_arrays, arg_params=self._arg_params,
-                               param_names=self._param_names, update_on_kvstore=update_on_kvstore)
+            initialize_kvstore(kvstore=kvstore, param_arrays=arrays, arg_params=self._arg_params, param_names=names,
+                               update_on_kvstore=update_on_kvstore)
         self.optimizer_initialized = True
 
         if self._preload_opt_states is not None:
@@ -476,6 +503,8 @@ class Module(TrainingCheckpoints, SharesWithTorch, BaseModule):
             raise MXNetError("borrow_optimizer: the other module has no optimizer yet: call its init_optimizer(...) first")
         for part in ("_optimizer", "_kvstore", "_update_on_kvstore", "_updater", "_updated_names"):
             setattr(self, part, getattr(shared_module, part))
+        if self._split is not None:
+            self._split.borrow(shared_module._split)  # type: ignore[attr-defined]  # a Module
         self.optimizer_initialized = True
 
     # -- one batch ---------------------------------------------------------------------------------------------------------------
@@ -526,11 +555,15 @@ class Module(TrainingCheckpoints, SharesWithTorch, BaseModule):
         updater = getattr(self._kvstore, "_updater", None) if self._update_on_kvstore else self._updater
         if isinstance(updater, opt.Updater) and not updater._states_matched:
             renumber_states(updater, self._updated_names, len(self._context), bool(self._update_on_kvstore))
+        names, arrays, gradients = group.param_names, group.param_arrays, group.grad_arrays
+        if self._split is not None:
+            self._split.update(names, arrays, gradients)
+            names, arrays, gradients = self._split.others(names, arrays, gradients, names=names)
         if self._update_on_kvstore:
-            update_params_on_kvstore(group.param_arrays, group.grad_arrays, self._kvstore, group.param_names)
+            update_params_on_kvstore(arrays, gradients, self._kvstore, names)
         else:
-            update_params(group.param_arrays, group.grad_arrays, updater=self._updater, num_device=len(self._context),
-                          kvstore=self._kvstore, param_names=group.param_names, updated_names=self._updated_names)
+            update_params(arrays, gradients, updater=self._updater, num_device=len(self._context),
+                          kvstore=self._kvstore, param_names=names, updated_names=self._updated_names)
         if self._kvstore and self._kvstore.batches:
             group.expect_gradients(self._kvstore)
 
@@ -583,9 +616,10 @@ class Module(TrainingCheckpoints, SharesWithTorch, BaseModule):
                 warnings.warn(f"parameter {name!r} is not row_sparse, so its rows need not be pulled", stacklevel=2)
 
 
-def _cpu_zeros(names: Any, arrays: Any):
-    """Return a zero array on the CPU for each parameter, with the shape and type of its first device's array."""
-    return {name: nd.zeros(shape=per_device[0].shape, dtype=per_device[0].dtype, stype=per_device[0].stype)
+def _cpu_zeros(names: Any, arrays: Any, split: SplitParameters | None = None):
+    """Return a zero array on the CPU for each parameter, with the shape and type of its first device's array, or of its parts together."""
+    return {name: nd.zeros(shape=per_device[0].shape if split is None or name not in split.parts else split.shape(name, per_device),
+                           dtype=per_device[0].dtype, stype=per_device[0].stype)
             for name, per_device in zip(names, arrays)}
 
 

@@ -8,7 +8,7 @@ import torch
 from ..base import MXNetError
 from ..optimizer import Optimizer, Updater
 from ..training_checkpoint import StatePart, Training, Weight
-from ..training_checkpoint.training import OWN, SHARED
+from ..training_checkpoint.training import DIVIDED, OWN, SHARED
 
 
 class ModuleTraining(Training):
@@ -40,17 +40,24 @@ class ModuleTraining(Training):
         for name, arrays in zip(group.param_names, group.param_arrays):
             if arrays[0].stype != "default":
                 raise MXNetError(f"{doing}: parameter '{name}' of storage type {arrays[0].stype} is the kvstore's; use save_checkpoint")
-        self.group = getattr(store, "_group", None)
+        self.group = getattr(store, "_group", None)  # which divided parameters need, too
 
     def weights(self) -> dict[str, Weight]:
         """Return parameters and auxiliary states."""
         group, weights = self._module._exec_group, {}
         for name, arrays in zip(group.param_names, group.param_arrays):
-            weights[name] = Weight(arrays[0].shape, [(0, array) for array in arrays], SHARED)
+            if group.split is not None and name in group.split.parts:
+                weights[name] = Weight(group.split.shape(name, arrays), list(zip(self._first_elements(name, arrays), arrays)), DIVIDED)
+            else:
+                weights[name] = Weight(arrays[0].shape, [(0, array) for array in arrays], SHARED)
         for name, arrays in zip(group.aux_names, group.aux_arrays):
             size = torch.Size(arrays[0].shape).numel()
             weights[name] = Weight(arrays[0].shape, [(i * size, array) for i, array in enumerate(arrays)], OWN)
         return weights
+
+    def _first_elements(self, name: str, arrays: Any) -> list[int]:
+        """Return the numbers of the first elements of a divided parameter's parts."""
+        return [part.begin * (array.size // array.shape[0]) for part, array in zip(self._module._split.parts[name], arrays)]
 
     def prepare(self, shapes: dict[str, tuple[int, ...]]) -> None:
         """Do nothing: a bound module has memory for all weights."""
@@ -64,7 +71,11 @@ class ModuleTraining(Training):
         for name, arrays, gradients in zip(group.param_names, group.param_arrays, group.grad_arrays):
             if gradients[0] is None or name not in numbers:
                 continue
-            if module._update_on_kvstore:
+            if module._split is not None and name in module._split.parts:
+                split = module._split
+                parts[name] = [StatePart(split.updater, split.number(part), begin, array.shape, array.ctx, True)
+                               for part, begin, array in zip(split.parts[name], self._first_elements(name, arrays), arrays)]
+            elif module._update_on_kvstore:
                 own = module._kvstore._state_range(name, arrays[0].size)
                 begin, shape = (0, arrays[0].shape) if own is None else (own[0], (own[1] - own[0],))
                 parts[name] = [StatePart(self._updater, name, begin, shape, arrays[0].ctx, own is not None)]
@@ -82,6 +93,10 @@ class ModuleTraining(Training):
         module, before = self._module, self._module._optimizer
         optimizer.rescale_grad, optimizer.idx2name = before.rescale_grad, before.idx2name  # of this number of workers and devices
         module._optimizer, module._params_dirty = optimizer, True
+        if module._split is not None:
+            module._split.updater.optimizer = optimizer
         if module._update_on_kvstore:
             for name, arrays in zip(module._exec_group.param_names, module._exec_group.param_arrays):
+                if module._split is not None and name in module._split.parts:
+                    continue
                 module._kvstore._replace(name, arrays[0])

@@ -58,6 +58,9 @@ class SharesWithTorch:
         from ..interop import SharedParameter, TorchModule
         module: Any = self
         module._require(params=True)
+        if module._split is not None:
+            raise MXNetError(f"as_torch: {', '.join(module._split.parts)} are divided among contexts or ranks, and a torch module needs them whole; "
+                             "load the module's checkpoint without group2ctxs")
         if len(module._context) > 1 or module._state_names:
             obstacle = f"states ({', '.join(module._state_names)})" if module._state_names else f"{len(module._context)} devices"
             raise MXNetError(f"as_torch: a module on one device and without states expected, this one has {obstacle}")

@@ -75,6 +75,9 @@ class SVRGModule(Module):
         if self.optimizer_initialized and not force_init:
             self.logger.warning("optimizer already initialized, ignoring...")
             return
+        if self._split is not None:
+            raise MXNetError(f"SVRGModule: {', '.join(self._split.parts)} are divided among contexts or ranks, which SVRG does not do; use "
+                             "mx.mod.Module, or no group2ctxs")
         names = self._exec_group.param_names
         arg_params, _ = self.get_params()
         self._param_dict = [{name: nd.zeros(arg_params[name].shape, ctx=ctx, dtype=arg_params[name].dtype) for name in names}

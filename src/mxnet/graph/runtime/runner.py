@@ -58,7 +58,7 @@ class GraphRunner:
     ----------
     symbol : Symbol
     group2ctx : dict of str to Context, optional
-        Where the nodes of each ``ctx_group`` run.
+        Where the nodes of each ``ctx_group`` run: of a list of contexts on the first, except for the parts of divided layers.
     backend : str, optional
         By default the one named by ``MXNET_SUBGRAPH_BACKEND``; else the graph starts on `native`, and inference on a CPU is compiled
         when that is worth its time (`tuning.policy`).
@@ -74,7 +74,7 @@ class GraphRunner:
     The runner holds no values: several threads may call it at once.
     """
 
-    def __init__(self, symbol: Symbol, group2ctx: Mapping[str, Context] | None = None, backend: str | None = None,
+    def __init__(self, symbol: Symbol, group2ctx: Mapping[str, Any] | None = None, backend: str | None = None,
                  options: Mapping | None = None, weights: Iterable[int] | None = None, fixed_shape: bool = False, exact: bool = False):
         if not symbol._outputs:
             raise MXNetError("this Symbol has no outputs, so that running it would do nothing; what only writes to its inputs, such as reset_arrays, "
@@ -85,7 +85,8 @@ class GraphRunner:
         self.input_names = [n.name for n in nodes if n.op is None]
         aux = auxiliary(nodes)
         self.aux_names = [n.name for n in nodes if id(n) in aux]
-        self.node_devices = {g: c.torch_device for g, c in group2ctx.items()} if group2ctx else None
+        firsts = {g: c[0] if isinstance(c, (list, tuple)) else c for g, c in (group2ctx or {}).items()}
+        self.node_devices = {g: c.torch_device for g, c in firsts.items()} or None
         if backend is None:
             backend, given = registry.marked(symbol)
             options = options or given
