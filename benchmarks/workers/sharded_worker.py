@@ -1,7 +1,8 @@
-"""One rank that trains a very wide network, for `distributed_rows/sharded_layers.py`. usage: sharded_worker.py remex|dtensor|dense
+"""One rank that trains a very wide network, for `distributed_rows/sharded_layers.py`. usage: sharded_worker.py remex|dtensor|dense|full
 
-`prepare` builds the network: indices of features (100 a sample) -> 1024 -> tanh -> 512 -> tanh -> classes, by SGD; `step` does so many steps.
-`remex` splits the first and the last layer, `dtensor` does the same with torch by hand, and `dense` is data parallel, by `dist_sync`.
+`prepare` builds the network: indices of features (100 a sample) -> 1024 -> tanh -> 512 -> tanh -> classes, by SGD; `step` does so many steps, and
+`learn` saves the weights after them. `remex` splits the first and the last layer, `dtensor` does the same with torch by hand, `dense` is data
+parallel, by `dist_sync`, and `full` divides all weights. The memory is that beyond the libraries'.
 """
 import os
 import sys
@@ -12,6 +13,13 @@ import torch
 from harness import worker_protocol
 
 PEER = sys.argv[1]
+if PEER == "dtensor":
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.tensor import Replicate, Shard, distribute_tensor
+    from torch.distributed.tensor.parallel import ColwiseParallel, loss_parallel, parallelize_module
+else:
+    import mxnet as mx
+
 RANK, RANKS = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 HIDDEN, WIDE, FEATURES = 512, 1024, 100
 LEARNING_RATE = 0.01
@@ -22,29 +30,27 @@ class Rank(worker_protocol.Rank):
 
     def __init__(self):
         super().__init__()
-        self.before = 0
+        self.before = 0  # bytes of the libraries
 
     def do_prepare(self, inputs, classes, batch, seed=0, **options):
         self.before = worker_protocol.high_water()
         numbers = np.random.RandomState(seed)
-        columns = np.sort(np.stack([numbers.permutation(inputs)[:FEATURES] for _ in range(batch * RANKS)]), 1)
+        columns = np.sort(np.stack([numbers.permutation(inputs)[:FEATURES].copy() for _ in range(batch * RANKS)]), 1)
         labels = numbers.randint(0, classes, batch * RANKS)
         own = slice(batch * RANK, batch * (RANK + 1))
         self.build(inputs, classes, columns[own], labels[own], **options)
-        self.step()
         return {}
 
     def do_step(self, count):
-        return {**super().do_step(count), "peak": worker_protocol.high_water() - self.before}
+        return {**super().do_step(count), "peak": worker_protocol.high_water() - self.before, "libraries": self.before}
 
 
 class Remex(Rank):
-    """Gluon's split layers, or with `split` false whole ones."""
+    """Gluon's split layers, or with `split` false whole ones, whose weights the trainer may divide (`shard`)."""
 
-    split = True
+    split, shard = True, None
 
-    def build(self, inputs, classes, columns, labels):
-        import mxnet as mx
+    def build(self, inputs, classes, columns, labels, learning_rate=LEARNING_RATE, start=None):
         nn, batch = mx.gluon.nn, len(columns)
         body = nn.HybridSequential()
         body.add(nn.Activation("tanh"), nn.Dense(HIDDEN, activation="tanh", in_units=WIDE))
@@ -54,9 +60,12 @@ class Remex(Rank):
         net = nn.Sequential()
         net.add(first, body, last)
         net.initialize(mx.init.Uniform(0.01))
+        if start:
+            net.load_parameters(start)
         body.hybridize()
-        trainer = mx.gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": LEARNING_RATE}, kvstore="dist_sync", update_on_kvstore=False)
-        self.meet = mx.kv.create("dist_sync")._barrier
+        trainer = mx.gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": learning_rate}, kvstore="dist_sync", update_on_kvstore=False,
+                                   shard=self.shard)
+        self.net, self.meet = net, mx.kv.create("dist_sync")._barrier
         label = mx.nd.array(labels)
         if self.split:
             starts = np.arange(batch + 1) * FEATURES
@@ -75,11 +84,24 @@ class Remex(Rank):
             trainer.step(batch * RANKS)
         self.step = step
 
+    def do_learn(self, steps, path):
+        """Save the weights after so many steps; all ranks write a file."""
+        for _ in range(steps):
+            self.step()
+        self.net.save_parameters(f"{path}-{RANK}")
+        return {}
+
 
 class Dense(Remex):
     """Data parallel: all gradients are added up."""
 
     split = False
+
+
+class Full(Dense):
+    """Data parallel, with all weights divided."""
+
+    shard = "full"
 
 
 class _Sum(torch.autograd.Function):
@@ -108,9 +130,6 @@ class Dtensor(Rank):
         torch.distributed.barrier()
 
     def build(self, inputs, classes, columns, labels):
-        from torch.distributed.device_mesh import init_device_mesh
-        from torch.distributed.tensor import Replicate, Shard, distribute_tensor
-        from torch.distributed.tensor.parallel import ColwiseParallel, loss_parallel, parallelize_module
         mesh = init_device_mesh("cpu", (RANKS,))
         low, high = inputs * RANK // RANKS, inputs * (RANK + 1) // RANKS
         table = torch.empty(high - low + 1, WIDE).uniform_(-0.01, 0.01)
@@ -146,4 +165,4 @@ class Dtensor(Rank):
 
 
 if __name__ == "__main__":
-    {"remex": Remex, "dense": Dense, "dtensor": Dtensor}[PEER]().serve()
+    {"remex": Remex, "dense": Dense, "dtensor": Dtensor, "full": Full}[PEER]().serve()

@@ -247,13 +247,17 @@ def backward(heads: NDArray | Sequence[NDArray], head_grads: NDArray | Sequence[
             run_engine(openmp.alone, differentiation.backward, tensors, seeds, retain_graph)
         elif tensors:
             run_engine(differentiation.backward, tensors, seeds, retain_graph)
+    except BaseException:
+        for v in variables:
+            v.failed()
+        raise
     finally:
         mode.training = training
     for v in variables:
         if not v.reached:  # there is no differentiable path to it: its gradient is zero
             if v.grad_req == "write" and v.grad is not None:
                 v.grad[... if v.grad.ndim == 0 else slice(None)] = 0
-            v.fresh = True
+            v.fresh = v.reached = True
     if start and dispatch.call_observer is not None:
         dispatch.call_observer("MXAutogradBackwardEx", start, time.perf_counter_ns())
     if not retain_graph:

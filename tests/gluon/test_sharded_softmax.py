@@ -62,6 +62,30 @@ def test_arcface_of_known_angles():
     assert logits.gather().asnumpy().round(4).tolist() == [[np.float32(0.866).item(), 0.5]]
 
 
+def test_gradients_take_the_memory_of_the_last_ones():
+    layer, x, loss = _layer(1), mx.nd.array(X, dtype="float64"), mx.gluon.loss.ShardedSoftmaxCELoss()
+    where, gradients = [], []
+    for times in 1, 1, 2:  # twice in one computation, too: the gradients add up
+        with mx.autograd.record():
+            losses = sum(loss(layer(x), mx.nd.array(LABELS)) for _ in range(times))
+        losses.backward()
+        where.append(torch.from_dlpack(layer.weight.grad().to_dlpack_for_read()).data_ptr())
+        gradients.append(layer.weight.grad().asnumpy().copy())
+    assert where[0] == where[1]
+    np.testing.assert_array_equal(gradients[1], gradients[0])
+    np.testing.assert_allclose(gradients[2], 2 * gradients[0])
+    kept = layer.weight.grad()[1:3]  # somebody has a part of the last one, which stays
+    with mx.autograd.record():
+        losses = loss(layer(x), mx.nd.array(LABELS))
+    np.testing.assert_allclose(mx.autograd.grad(losses, layer.weight.list_data(), retain_graph=False)[0].asnumpy(), gradients[0])
+    np.testing.assert_array_equal(layer.weight.grad().asnumpy(), gradients[2])
+    with mx.autograd.record():
+        losses = loss(layer(x), mx.nd.array(LABELS))
+    losses.backward()
+    np.testing.assert_array_equal(layer.weight.grad().asnumpy(), gradients[0])
+    assert kept.shape == (2, 4)
+
+
 def test_batches_of_several_parts_and_a_bias():
     layer = mx.gluon.nn.ShardedDense(7, in_units=4)
     layer.initialize(ctx=[mx.cpu(0), mx.cpu(1)])

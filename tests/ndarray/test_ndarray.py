@@ -205,6 +205,24 @@ def test_a_gradient_that_torch_left_out_is_zero():
     assert buffer.asnumpy().tolist() == [0, 0]
 
 
+def test_a_gradient_whose_memory_was_lent():
+    from mxnet.ndarray.dispatch import Marked
+    gradient = mx.nd.array([1, 2])
+    mark = Marked(gradient, "write")
+    assert mark.lend() is None  # no backward runs
+    mark.reached = False
+    memory = mark.lend()
+    assert memory.tolist() == [1, 2] and mark.lend() is None
+    mark.failed()
+    assert gradient.asnumpy().tolist() == [0, 0]
+    gradient[:] = 3
+    mark.reached = False
+    memory = mark.lend().fill_(4)
+    mark.take(memory[:])  # not all of its storage's only use: copied
+    assert gradient.asnumpy().tolist() == [4, 4] and memory.data_ptr() != torch.from_dlpack(gradient.to_dlpack_for_read()).data_ptr()
+
+
+
 def test_sizes_that_numpy_does_not_take():
     with mx.np_shape(), pytest.raises(mx.MXNetError, match=r"asnumpy: NumPy holds no array of shape \(9223372036854775807, 0, 2\)"):
         mx.np.zeros((2**63 - 1, 0, 2)).asnumpy()

@@ -1,4 +1,6 @@
+import errno
 import json
+import os
 import struct
 
 import pytest
@@ -61,3 +63,37 @@ def test_a_header_longer_than_the_file_is_not_allocated(tmp_path):
 def test_types_that_files_do_not_have(tmp_path):
     with pytest.raises(MXNetError, match="received torch.complex64 of 'a'"):
         shard_file.write(str(tmp_path / "a"), [("a", (1,), torch.zeros(1, dtype=torch.complex64))], {})
+
+
+@pytest.mark.parametrize("refusal", ["none", "unknown", "opening", "writing"])
+def test_files_of_several_blocks(tmp_path, monkeypatch, refusal):
+    """With direct writes, and where the system has none, or the file system refuses to open or to write so."""
+    direct = getattr(os, "O_DIRECT", 0)
+    if refusal == "unknown":
+        monkeypatch.delattr(os, "O_DIRECT", raising=False)
+    refused = []
+
+    def refuse(function, when):
+        def call(*arguments):
+            if when(*arguments) and not refused:
+                refused.append(arguments)
+                raise OSError(errno.EINVAL, "refused")
+            return function(*arguments)
+        return call
+    if refusal == "opening":
+        monkeypatch.setattr(os, "open", refuse(os.open, lambda path, flags, *mode: flags & direct))
+    if refusal == "writing":
+        monkeypatch.setattr(os, "write", refuse(os.write, lambda file, content: True))
+    values = torch.arange(9 << 20, dtype=torch.int32).to(torch.uint8)[:(9 << 20) - 3]
+    path = str(tmp_path / "a")
+    size = shard_file.write(path, [("a", (len(values),), values), ("b", (1,), torch.tensor([7.0]))], {})
+    assert len(refused) == (direct != 0 and refusal in ("opening", "writing"))
+    assert size == os.path.getsize(path)
+    _, places = shard_file.read_header(path, size)
+    found, last = torch.empty_like(values), torch.empty(1)
+    with open(path, "rb") as file:
+        shard_file.read_into(file, places["a"], 0, found)
+        shard_file.read_into(file, places["b"], 0, last)
+    assert torch.equal(found, values) and last.tolist() == [7]
+    with pytest.raises(MXNetError):  # an existing file is not overwritten
+        shard_file.write(path, [], {})

@@ -19,6 +19,7 @@ from .utils import UsageError
 __all__ = ["ShardedLogits"]
 
 _LOSS = dispatch.pseudo_operator("ShardedSoftmaxCELoss")
+_ROWS = 1 << 13  # of a weight whose gradients are computed at a time
 _NEAR = 1e-7  # cosines this close to 1 and -1 count as that far from them: the angle has no derivative there
 
 
@@ -217,19 +218,30 @@ class _Part:
         self.slopes = slopes.to(self.weight.dtype)
         return self.slopes @ self.weight
 
-    def of_weights(self) -> tuple[torch.Tensor, torch.Tensor | None]:
-        """Return the gradients of weight and bias."""
-        found = self.slopes.t() @ self.batch
-        if self.inverse is not None:  # without what changes only the length of a row
-            along = torch.linalg.vecdot(found, self.weight).mul_(self.inverse.to(found.dtype).square())
-            found.addcmul_(self.weight, along.unsqueeze(1), value=-1)
-        bias = None if self.of_bias is None or self.all_bias is None else self.of_bias.to(self.all_bias.dtype)
-        self.logits = self.slopes = None  # type: ignore[assignment]
+    def of_weights(self, mark: Any) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """Return the gradients of weight and bias.
+
+        That of chosen rows takes the memory of their copies, that of a whole weight the one of its last gradient, if `mark` lends that.
+        """
+        weight, memory = self.weight, self.weight
         if self.chosen is None:
-            return found, bias
+            lent = mark.lend() if isinstance(mark, dispatch.Marked) else None
+            memory = torch.empty_like(weight) if lent is None else lent
+        for begin in range(0, len(weight), _ROWS):  # intermediate results are small, and stay in caches
+            rows = slice(begin, begin + _ROWS)
+            if self.inverse is None:
+                torch.mm(self.slopes[:, rows].t(), self.batch, out=memory[rows])
+                continue
+            found = self.slopes[:, rows].t() @ self.batch  # less what changes only the length of a row
+            along = torch.linalg.vecdot(found, weight[rows]).mul_(self.inverse[rows].to(found.dtype).square())
+            torch.addcmul(found, weight[rows], along.unsqueeze(1), value=-1, out=memory[rows])
+        bias = None if self.of_bias is None or self.all_bias is None else self.of_bias.to(self.all_bias.dtype)
+        self.logits = self.slopes = self.weight = None  # type: ignore[assignment]
+        if self.chosen is None:
+            return memory, bias
         if bias is not None and self.all_bias is not None:
             bias = torch.zeros_like(self.all_bias).index_copy_(0, self.chosen, bias)
-        return by_rows(self.chosen, found, self.all_weight.shape), bias
+        return by_rows(self.chosen, memory, self.all_weight.shape), bias
 
 
 def sample(classes: int, fraction: float, wanted: torch.Tensor) -> torch.Tensor:
@@ -260,8 +272,8 @@ class _SoftmaxLoss(torch.autograd.Function):
 class _Step:
     """A call of the loss: forward, and one backward."""
 
-    def __init__(self, layer: Any, labels: list[torch.Tensor], margin: Margin) -> None:
-        self.layer, self.margin, self.ranks = layer, margin, ranks()
+    def __init__(self, layer: Any, labels: list[torch.Tensor], margin: Margin, marks: list[Any]) -> None:
+        self.layer, self.margin, self.marks, self.ranks = layer, margin, marks, ranks()
         self.labels = torch.cat([label.to(labels[0].device) for label in labels])
         self.counts = [len(label) for label in labels]
         self.sampled = layer.sampled if mode.training else 1
@@ -306,7 +318,8 @@ class _Step:
         scale = found.gather(own, self.sizes, doing)
         partial = [part.of_features(scale.to(part.batch.device), self.total.to(part.batch.device)).to(home) for part in self.parts]
         end = found.begin_scatter(partial[0] if len(partial) == 1 else torch.stack(partial).sum(0), self.sizes, doing)
-        weights, biases = zip(*[part.of_weights() for part in self.parts])  # while the gradients of features travel
+        marks = [mark if need else None for mark, need in zip(self.marks, needed[len(self.counts):])]
+        weights, biases = zip(*[part.of_weights(mark) for part, mark in zip(self.parts, marks)])  # while the gradients of features travel
         features = [part.to(device) for part, device in zip(end().split(self.counts), self.devices)]
         gradients: list[torch.Tensor | None] = [*features, *weights, *(biases if layer.bias is not None else ())]
         return [gradient if need else None for gradient, need in zip(gradients, needed)]
@@ -321,5 +334,5 @@ def softmax_loss(logits: ShardedLogits, labels: Any, margin: Margin) -> list[NDA
                          f"{[label.shape for label in labels]}")
     weights = layer.weight.list_data()
     biases = layer.bias.list_data() if layer.bias is not None else []
-    step = _Step(layer, [label._raw().reshape(-1).long() for label in labels], margin)
+    step = _Step(layer, [label._raw().reshape(-1).long() for label in labels], margin, [weight._autograd for weight in weights])
     return recorded(_SoftmaxLoss, _LOSS, [*features, *weights, *biases], step, [(type(array), array.ctx) for array in features])

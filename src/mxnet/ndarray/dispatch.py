@@ -127,17 +127,41 @@ class Unrecorded:
 
 
 class Marked:
-    """Marks an array whose gradient is requested: the array to write it to, and ``grad_req``."""
+    """Marks an array whose gradient is requested: the array to write it to, and ``grad_req``.
 
-    __slots__ = ("grad", "grad_req", "fresh", "reached", "finished", "__weakref__")
+    `reached` is False from the start of a backward that writes gradients until it has this one.
+    """
+
+    __slots__ = ("grad", "grad_req", "fresh", "reached", "lent", "finished", "__weakref__")
     node = None
     index = 0
 
     def __init__(self, grad: Any, grad_req: str) -> None:
-        self.grad, self.grad_req, self.fresh, self.reached = grad, grad_req, False, False
+        self.grad, self.grad_req, self.fresh, self.reached, self.lent = grad, grad_req, False, True, False
         self.finished: Callable[[], None] | None = None  # called as soon as a backward has the gradient
         if grad_req == "add" and grad is not None:
             memory_format.keep(grad)
+
+    def lend(self) -> torch.Tensor | None:
+        """Return the memory of the last gradient, in which the backward that runs computes the next one.
+
+        None if something else uses it, or another gradient of this backward has it already, or the last gradient must stay.
+        """
+        buffer = self.grad
+        if self.reached or self.lent or self.grad_req != "write" or buffer._is_sparse:
+            return None
+        memory = buffer._data
+        if memory._is_view() or not memory_format.owned(memory) or not memory.is_contiguous():
+            return None
+        buffer._data = memory.new_zeros(()).expand(memory.shape)  # without memory, until the gradient is there
+        self.lent = True
+        return memory
+
+    def failed(self) -> None:
+        """End a backward that has not come to this gradient: it is zero if its memory was lent."""
+        self.reached = True
+        if self.lent:
+            self.lent, self.grad._data = False, self.grad._data.contiguous()
 
     def deliver(self, leaf: torch.Tensor) -> None:
         """Take a finished gradient from torch's leaf tensor."""
@@ -157,12 +181,14 @@ class Marked:
             buffer._writable().add_(gradient if gradient.dtype is buffer._data.dtype else gradient.to(buffer._data.dtype))
         elif memory_format.lent and gradient.data_ptr() in memory_format.lent and buffer._data.dtype is gradient.dtype:
             self._take_lent(buffer, gradient)
-        elif (buffer._data.dtype is gradient.dtype and memory_format.owned(buffer._data) and memory_format.owned(gradient)
+        elif (buffer._data.dtype is gradient.dtype and (self.lent or memory_format.owned(buffer._data)) and memory_format.owned(gradient)
               and (gradient.is_contiguous() or memory_format.same(gradient))):
             buffer._data = gradient.detach() if gradient.requires_grad else gradient
         else:
+            if self.lent:
+                buffer._data = buffer._data.contiguous()
             buffer._writable().copy_(gradient)
-        self.fresh = self.reached = True
+        self.lent, self.fresh, self.reached = False, True, True
 
     @staticmethod
     def _take_lent(buffer: Any, gradient: torch.Tensor) -> None:

@@ -4,7 +4,9 @@ The package safetensors is not used, since it copies all tensors to write them; 
 """
 from __future__ import annotations
 
+import errno
 import json
+import mmap
 import os
 import struct
 from collections.abc import Iterable
@@ -20,6 +22,7 @@ _TYPES = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF1
 _NAMES = {dtype: name for name, dtype in _TYPES.items()}
 _MOST = 100 << 20  # bytes of a header, the limit of safetensors
 _SLICE = 8 << 20  # bytes that are written or read at a time
+_PAGE = 4096  # direct writes are of whole pages
 
 
 class Place(NamedTuple):
@@ -45,19 +48,80 @@ def write(path: str, tensors: Iterable[tuple[str, tuple[int, ...], torch.Tensor]
     text += b" " * (-len(text) % 8)
     if len(text) > _MOST:
         raise MXNetError(f"the names and shapes of a checkpoint need {len(text)} bytes, the limit is {_MOST}")
-    with files.reported(path, "write"), open(path, "xb", buffering=0) as file:
-        _write_all(file, memoryview(struct.pack("<Q", len(text)) + text))
-        for part in parts:
-            _write_all(file, memoryview(part.contiguous().view(torch.uint8).numpy()))
+    header_bytes = torch.frombuffer(bytearray(struct.pack("<Q", len(text)) + text), dtype=torch.uint8)
+    with files.reported(path, "write"):
+        with _Output(path) as output:
+            for part in (header_bytes, *parts):
+                output.add(part.contiguous().view(torch.uint8))
+            return output.finish(sync)
+
+
+class _Output:
+    """A new file, written in blocks that go to the disk directly where the file system can do that.
+
+    Through the system's cache they would be copied by the kernel, which costs several times the processor time, and displace what the cache has.
+    """
+
+    def __init__(self, path: str) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+        self._direct = getattr(os, "O_DIRECT", 0)
+        try:
+            self._file = os.open(path, flags | self._direct, 0o666)
+        except OSError as error:
+            if not self._direct or error.errno != errno.EINVAL:
+                raise
+            self._file, self._direct = os.open(path, flags, 0o666), 0
+        self._block = mmap.mmap(-1, _SLICE)  # at the beginning of a page, as direct writes need it
+        self._view = memoryview(self._block)
+        self._bytes = torch.frombuffer(self._block, dtype=torch.uint8)
+        self._filled = self._size = 0
+
+    def __enter__(self) -> _Output:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        os.close(self._file)
+        del self._bytes
+        self._view.release()
+
+    def add(self, content: torch.Tensor) -> None:
+        """Append bytes; the copy, and the write, let other threads run Python."""
+        while len(content):
+            part = content[:_SLICE - self._filled]
+            self._bytes[self._filled:self._filled + len(part)].copy_(part)
+            self._filled += len(part)
+            self._size += len(part)
+            content = content[len(part):]
+            if self._filled == _SLICE:
+                self._write(_SLICE)
+
+    def _write(self, count: int) -> None:
+        start = 0
+        while start < count:
+            try:
+                start += os.write(self._file, self._view[start:count])
+            except OSError as error:
+                if not self._direct or error.errno != errno.EINVAL:
+                    raise
+                self._indirect()  # the file system opens files so, and refuses these blocks
+            if start % _PAGE:  # after a short write
+                self._indirect()
+        self._filled = 0
+
+    def _indirect(self) -> None:
+        if self._direct:
+            import fcntl
+            fcntl.fcntl(self._file, fcntl.F_SETFL, fcntl.fcntl(self._file, fcntl.F_GETFL) & ~self._direct)
+            self._direct = 0
+
+    def finish(self, sync: bool) -> int:
+        """Write the last block, by default sync the file to the disk, and return its size."""
+        if self._filled:
+            self._write(-(-self._filled // _PAGE) * _PAGE if self._direct else self._filled)
+        os.ftruncate(self._file, self._size)
         if sync:
-            os.fsync(file.fileno())
-        return file.tell()
-
-
-def _write_all(file: Any, content: memoryview) -> None:
-    start = 0
-    while start < len(content):
-        start += file.write(content[start:start + _SLICE])
+            os.fsync(self._file)
+        return self._size
 
 
 def read_header(path: str, size: int) -> tuple[dict[str, str], dict[str, Place]]:
