@@ -126,7 +126,7 @@ def _write_mean(arrays: Any, target) -> None:
     mean.copyto(target)
 
 
-def groups_per_device(group2ctxs: Any, count):
+def groups_per_device(group2ctxs: Any, count: int) -> list[dict[str, Any] | None]:
     """Return `group2ctxs` as a list: for each device the contexts of its groups (a dict, or None)."""
     if group2ctxs is None:
         return [None] * count
