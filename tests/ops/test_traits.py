@@ -109,6 +109,15 @@ def _images(operator):
         yield [torch.rand(2, 3, 4, 5) for _ in range(1 if operator.num_inputs == 1 else 2)], attributes, {}
 
 
+@pytest.mark.parametrize("operator", saying("by_rows"), ids=lambda o: o.name)
+def test_by_rows(operator):
+    for tensors, attributes, _ in [*uses(operator, "by_rows"), *_images(operator)]:
+        data, = tensors
+        if data.dim() and len(data):
+            whole, part = (first(operator.raw(t, **attributes)) for t in (data, data[-1:]))
+            torch.testing.assert_close(part, whole[-1:], equal_nan=True)
+
+
 FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 

@@ -70,7 +70,6 @@ class Operator(Traits):
     view: Callable | None = None  # the function whose result shares the memory of the first input, where there is one
     inputs: tuple[str, ...]
     optional_inputs: frozenset[str]
-    attributes: dict[str, Attribute]
     mutates: tuple[str, ...]
     renamed: dict[str, str] = {}  # attribute names in old files
     graph_argument: str | None = None  # the argument that is the graph of a use, as JSON
@@ -98,10 +97,11 @@ class Operator(Traits):
         self.key_var_num_args: Any = key_var_num_args
         self.frontend = frontend
         self.wants_training = self.wants_device = None
-        self.inputs, self.optional_inputs, self.attributes, self.variadic = (), frozenset(), {}, False
+        self.inputs, self.optional_inputs, self.variadic = (), frozenset(), False
+        self._declared: dict[str, Any] = {}  # the parameters that are attributes
         self._read_signature(fn)
         self.num_inputs = -1 if self.variadic else len(self.inputs)
-        self.simple = (num_outputs == 1 and not self.attributes and not self.variadic and not self.wants_training
+        self.simple = (num_outputs == 1 and not self._declared and not self.variadic and not self.wants_training
                        and not self.optional_inputs)
         self.mutated_indices = tuple(self.inputs.index(m) for m in self.mutates)
         self._parsed: dict[Any, Attributes] = {}
@@ -118,8 +118,7 @@ class Operator(Traits):
                 elif p.annotation is _P.empty:
                     raise TypeError(f"operator {self.name}{inspect.signature(fn)}: attribute `{p.name}` needs an annotation")
                 else:
-                    required = p.default is _P.empty
-                    self.attributes[p.name] = Attribute(self.name, p.name, p.annotation, None if required else p.default, required)
+                    self._declared[p.name] = p
             elif p.kind is _P.VAR_POSITIONAL:
                 self.variadic = True
                 inputs.append(p.name)
@@ -130,8 +129,14 @@ class Operator(Traits):
                 if p.default is None:
                     optional.append(p.name)
         self.inputs, self.optional_inputs = tuple(inputs), frozenset(optional)
-        if self.variadic and self.key_var_num_args is None and "num_args" in self.attributes:
+        if self.variadic and self.key_var_num_args is None and "num_args" in self._declared:
             self.key_var_num_args = "num_args"
+
+    @functools.cached_property
+    def attributes(self) -> dict[str, Attribute]:
+        """The attributes by name, made at the first use: a program uses few of the operators that an import defines."""
+        return {name: Attribute(self.name, name, p.annotation, None if p.default is _P.empty else p.default, p.default is _P.empty)
+                for name, p in self._declared.items()}
 
     def __repr__(self) -> str:
         return f"<operator {self.name}>"

@@ -55,6 +55,8 @@ class Traits:
         Nothing flows back through it.
     is_cast : bool
         It gives its input another type, and nothing else.
+    by_rows : bool
+        An entry of its result along the first axis depends on the same entry of its one input only.
     changes_storage : bool
         It only changes how values are stored, which tensors don't show.
     names_input : bool
@@ -84,6 +86,7 @@ class Traits:
     is_relu: ByUse = False
     stops_gradient: bool = False
     is_cast: bool = False
+    by_rows: bool = False
     changes_storage: bool = False
     names_input: bool = False
     names_output: bool = False

@@ -27,8 +27,6 @@ __all__ = ["GROUP", "Part", "context_of", "contexts_of", "split", "splits"]
 GROUP = "sharded"
 _PART = "__part__"  # the attribute of a part's variable: the number of its context
 _FULLY_CONNECTED = get("FullyConnected")
-# Between a weight and its layer: a row of the result depends on the same row of the weight only.
-_BY_ROWS = {"L2Normalization", "Cast", "amp_cast", "BlockGrad", "_copy", "_mul_scalar", "_div_scalar"}
 
 
 class Part(NamedTuple):
@@ -244,10 +242,10 @@ def _of_part(entry: Entry, k: int, layer: _Layer, parts: dict[str, list[Part]], 
     node, index = entry
     begin, end = layer.edges[k:k + 2]
     if node.op is not None:
-        alike = node.op.name in _BY_ROWS and len(node.inputs) == 1 and node.attrs.get("mode", "instance") == "instance"
-        if not alike or index:
+        if not node.op.by_rows or len(node.inputs) != 1 or index:
             raise MXNetError(f"{layer.label}: its weight is computed by {node.name} ({node.op.name}) out of others, so that its rows can't be "
-                             f"divided; between a variable and the layer may be {', '.join(sorted(_BY_ROWS))}")
+                             "divided; between a variable and the layer may be operators that keep its rows apart, such as L2Normalization and "
+                             "_mul_scalar")
         return Node(node.op, f"{node.name}[{k}]", {**node.attrs, "__ctx_group__": GROUP}, [(_of_part(node.inputs[0], k, layer, parts, variables), 0)])
     if node.attrs.get("__storage_type__", "0") != "0":
         raise MXNetError(f"{layer.label}: its weight {node.name} is declared as a sparse array, and only dense ones are divided")

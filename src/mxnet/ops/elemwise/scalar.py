@@ -26,7 +26,7 @@ def _scalar(function, doc, name, *aliases, **traits):
 
     fn.__name__ = fn.__qualname__ = name
     fn.__doc__ = doc
-    operator = op(name, aliases=aliases, same_shape=True, layout_agnostic=True, result_type="data", complete_rule=True, **traits)(fn)
+    operator = op(name, aliases=aliases, same_shape=True, by_rows=True, layout_agnostic=True, result_type="data", complete_rule=True, **traits)(fn)
     operator.dtype_rule(_result_type)
     return operator
 

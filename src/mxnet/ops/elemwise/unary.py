@@ -171,7 +171,8 @@ def _(out_grads, inputs, outputs):
     return out_grads[0] * _digamma(inputs[0])
 
 
-@op("_copy", complete_rule="shape", aliases=("identity", "_copyto", "_npi_copyto"), same_shape=True, layout_agnostic=True, result_type="data")
+@op("_copy", complete_rule="shape", aliases=("identity", "_copyto", "_npi_copyto"), same_shape=True, by_rows=True, layout_agnostic=True,
+    result_type="data")
 def identity(data):
     """A copy of `data`, in memory of its own; the gradient passes through it unchanged.
 
@@ -186,8 +187,8 @@ def identity(data):
     return data.clone()
 
 
-@op("BlockGrad", aliases=("stop_gradient", "_sparse_stop_gradient", "_npx_stop_gradient"), same_shape=True, layout_agnostic=True, result_type="data",
-    complete_rule="shape",
+@op("BlockGrad", aliases=("stop_gradient", "_sparse_stop_gradient", "_npx_stop_gradient"), same_shape=True, by_rows=True, layout_agnostic=True,
+    result_type="data", complete_rule="shape",
     stops_gradient=True)
 def block_grad(data):
     """A copy without a gradient: its inputs are constant for all operators behind it.
@@ -262,7 +263,7 @@ def ones_like(data):
     return torch.ones_like(data)
 
 
-@op("Cast", complete_rule="shape", aliases=("cast", "_npi_cast", "_npx_cast"), same_shape=True, layout_agnostic=True, is_cast=True)
+@op("Cast", complete_rule="shape", aliases=("cast", "_npi_cast", "_npx_cast"), same_shape=True, by_rows=True, layout_agnostic=True, is_cast=True)
 def cast(data, *, dtype: DType):
     """Convert to another type. Floating-point numbers are truncated towards zero when they become integers.
 
@@ -282,7 +283,7 @@ def _(in_types, out_types, *, dtype):
 MIXED = (torch.float32, torch.float16, torch.bfloat16)  # what mixed precision converts; other types stay as they are
 
 
-@op("amp_cast", complete_rule="shape", same_shape=True, layout_agnostic=True, amp="cast")
+@op("amp_cast", complete_rule="shape", same_shape=True, by_rows=True, layout_agnostic=True, amp="cast")
 def amp_cast(data, *, dtype: DType):
     """Convert float32, float16 and bfloat16 to another type, for mixed precision; leave other types as they are.
 

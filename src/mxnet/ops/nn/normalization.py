@@ -458,7 +458,7 @@ for _operator in (layer_norm, group_norm, instance_norm):
     _operator.dtype_rule(same_type)
 
 
-@op("L2Normalization", complete_rule="shape", same_shape=True, names_output=True, amp="float32")
+@op("L2Normalization", complete_rule="shape", same_shape=True, by_rows=True, names_output=True, amp="float32")
 def l2_normalization(data, *, eps: float = 1e-10, mode: Literal["channel", "instance", "spatial"] = "instance"):
     """Divide `data` (N, C, ...) by ``sqrt(sum(x ** 2) + eps)``.
 
