@@ -85,8 +85,7 @@ class GraphRunner:
         self.input_names = [n.name for n in nodes if n.op is None]
         aux = auxiliary(nodes)
         self.aux_names = [n.name for n in nodes if id(n) in aux]
-        firsts = {g: c[0] if isinstance(c, (list, tuple)) else c for g, c in (group2ctx or {}).items()}
-        self.node_devices = {g: c.torch_device for g, c in firsts.items()} or None
+        self.node_devices = {g: (c[0] if isinstance(c, (list, tuple)) else c).torch_device for g, c in (group2ctx or {}).items()} or None
         if backend is None:
             backend, given = registry.marked(symbol)
             options = options or given
