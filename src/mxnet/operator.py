@@ -282,14 +282,15 @@ class CustomOperator(Operator):
             Example
             -------
             >>> class Cube(mx.operator.CustomOp):
-            ...     def forward(self, is_train, req, in_data, out_data, aux):
-            ...         self.assign(out_data[0], req[0], in_data[0] ** 3)
-            ...     def backward(self, req, out_grad, in_data, out_data, in_grad, aux):
-            ...         self.assign(in_grad[0], req[0], 3 * in_data[0] ** 2 * out_grad[0])
+            ...     def forward(self, in_data, out_data, req, **others):
+            ...         x, = in_data
+            ...         self.assign(out_data[0], req[0], x * x * x)
+            ...     def backward(self, in_grad, out_grad, in_data, req, **others):
+            ...         x, = in_data
+            ...         self.assign(in_grad[0], req[0], out_grad[0] * 3 * x * x)
             >>> @mx.operator.register('cube')
             ... class CubeProp(mx.operator.CustomOpProp):
-            ...     def create_operator(self, ctx, in_shapes, in_dtypes):
-            ...         return Cube()
+            ...     create_operator = lambda self, *shapes_and_types: Cube()
             >>> x = mx.nd.array([1, 2])
             >>> x.attach_grad()
             >>> with mx.autograd.record():
