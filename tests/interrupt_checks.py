@@ -72,6 +72,7 @@ def at_each_point(work, check, step=1):
             return trace
 
         outer = sys.gettrace()
+        sys._getframe().f_trace_opcodes = True  # Python 3.12 looks at it in settrace: set later only, it has no effect
         try:
             sys.settrace(trace)
             work()

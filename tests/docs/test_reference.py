@@ -76,9 +76,9 @@ def test_where_operators_run():
 
 def test_help_has_types_and_defaults():
     doc = mx.nd.Convolution.__doc__
-    assert "\n    Parameters\n    ----------\n    data : NDArray\n    weight : NDArray\n    bias : NDArray, optional\n" in doc
-    assert "    kernel : a tuple of integers, required\n" in doc
-    assert "    no_bias : True or False, optional, default=False\n" in doc
+    assert "\nParameters\n----------\ndata : NDArray\nweight : NDArray\nbias : NDArray, optional\n" in doc
+    assert "kernel : a tuple of integers, required\n" in doc
+    assert "no_bias : True or False, optional, default=False\n" in doc
     assert doc.index("Parameters") < doc.index("Raises") < doc.index("Example")
     assert "*data : any number of Symbol" in mx.sym.concat.__doc__ and "dim : an integer, optional, default=1" in mx.sym.concat.__doc__
     assert with_parameters(get("relu"), "NDArray").count("Parameters") == 1

@@ -91,9 +91,9 @@ def test_a_replaced_function_is_handed_out_from_then_on(monkeypatch):
 def test_what_help_shows():
     function = nd.FullyConnected
     assert function.__name__ == function.__qualname__ == "FullyConnected" and function.__module__ == "mxnet.ndarray.op"
-    description, _, rest = function.__doc__.partition("\n    Parameters\n    ----------\n")
-    assert get("FullyConnected").__doc__ == description + rest[rest.index("\n    Raises"):]
-    assert rest.startswith("    data : NDArray\n    weight : NDArray\n    bias : NDArray, optional\n    num_hidden : ")
+    description, _, rest = function.__doc__.partition("\nParameters\n----------\n")
+    assert inspect.cleandoc(get("FullyConnected").__doc__) == description + rest[rest.index("\nRaises"):]
+    assert rest.startswith("data : NDArray\nweight : NDArray\nbias : NDArray, optional\nnum_hidden : ")
     parameters = inspect.signature(function).parameters
     assert list(parameters)[:3] == ["data", "weight", "bias"] and list(parameters)[-3:] == ["out", "name", "kwargs"]
     assert parameters["num_hidden"].default is _Null and parameters["data"].default is None

@@ -51,13 +51,9 @@ def test_every_public_operator_is_described():
 
 
 def test_an_example_follows_the_description():
-    assert with_example("Three zeros.", "mx.np.zeros(3) -> array([0., 0., 0.])") == """Three zeros.
-
-    Example
-    -------
-    >>> mx.np.zeros(3)
-    array([0., 0., 0.])
-    """
+    end = "\n\nExample\n-------\n>>> mx.np.zeros(3)\narray([0., 0., 0.])\n"
+    assert with_example("Three zeros.", "mx.np.zeros(3) -> array([0., 0., 0.])") == "Three zeros." + end
+    assert with_example("Three zeros.\n\n    More.\n    ", "mx.np.zeros(3) -> array([0., 0., 0.])") == "Three zeros.\n\nMore." + end
 
 
 @pytest.mark.parametrize("function, sample, lines", [

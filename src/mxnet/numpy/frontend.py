@@ -17,6 +17,7 @@ from ..ndarray import NDArray
 from ..ndarray.dispatch import invoke, wrap
 from ..ndarray.fast_calls import eligibility
 from ..ops import numpy as _register  # noqa: F401  (registers them)
+from ..ops.docstrings import unindented
 from ..ops.registry import OPERATORS, get
 from ..suggestions import shortened
 from ..util import fractions_widen
@@ -97,10 +98,10 @@ def _with_example(fn, name, module):
     space = module.replace("mxnet.numpy_extension", "mx.npx").replace("mxnet.numpy", "mx.np")
     for prefix in ("_npi_", "_np_"):
         operator = OPERATORS.get(prefix + getattr(fn, "operator", fn.__name__.rstrip("_")))
-        _, heading, example = (getattr(operator, "__doc__", None) or "").partition("\n\n    Example\n")
+        _, heading, example = unindented(getattr(operator, "__doc__", None) or "").partition("\n\nExample\n")
         shown = operator and f"{space}.{operator.name.removeprefix(prefix)}("  # the same function may have several names
         if example and shown in example:
-            return fn.__doc__.rstrip() + heading + example.replace(shown, f"{space}.{name}(")
+            return unindented(fn.__doc__).rstrip() + heading + example.replace(shown, f"{space}.{name}(")
     return fn.__doc__
 
 

@@ -1,20 +1,20 @@
 """Docstrings of operators: of those that are registered from a table, and the parameters of all for ``help()``."""
+import inspect
 import re
 from typing import Any
 
-_SECTION = re.compile(r"\n[ ]*(?:Returns|Raises|Notes|Examples?)\n[ ]*---+[ ]*\n")
+_SECTION = re.compile(r"\n(?:Returns|Raises|Notes|Examples?)\n---+[ ]*\n")
+
+
+def unindented(doc: str) -> str:
+    """Return a docstring without the indentation of its source, as the compiler of Python 3.13 leaves it."""
+    return inspect.cleandoc(doc) if "\n" in doc else doc
 
 
 def with_example(doc: str, example: str) -> str:
     """Append an example to `doc`: a call and its printed result, as ``"mx.np.hanning(3) -> array([0., 1., 0.])"``."""
     call, result = example.split(" -> ")
-    return f"""{doc}
-
-    Example
-    -------
-    >>> {call}
-    {result}
-    """
+    return f"{unindented(doc)}\n\nExample\n-------\n>>> {call}\n{result}\n"
 
 
 def with_sample(doc: str, function: str, sample: str) -> str:
@@ -38,8 +38,10 @@ def with_parameters(op: Any, array: str) -> str | None:
 
     `array` is the type of the inputs, ``"NDArray"`` or ``"Symbol"``. An operator without docstring, or with a section of its own, keeps it.
     """
-    doc = op.__doc__
-    if not doc or "\n    Parameters\n" in doc:
+    if not op.__doc__:
+        return None
+    doc = unindented(op.__doc__)
+    if "\nParameters\n" in doc:
         return doc
     several = op.inputs[-1] if op.variadic else None
     lines = [f"*{name} : any number of {array}" if name == several else f"{name} : {array}{', optional' if name in op.optional_inputs else ''}"
@@ -47,8 +49,8 @@ def with_parameters(op: Any, array: str) -> str | None:
     lines += [attribute.description() for attribute in op.attributes.values()]
     if not lines:
         return doc
-    section = "\n    ".join(["", "Parameters", "----------", *lines]) + "\n"
+    section = "\n".join(["", "Parameters", "----------", *lines]) + "\n"
     place = _SECTION.search(doc)
     if place is None:
-        return f"{doc.rstrip()}\n{section}    "
+        return f"{doc.rstrip()}\n{section}"
     return f"{doc[:place.start()].rstrip()}\n{section}{doc[place.start():]}"
