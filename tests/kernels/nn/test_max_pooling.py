@@ -33,7 +33,7 @@ def test_the_kernel_computes_what_torch_does(kernel, stride, pad, ceil, monkeypa
 
 
 @needs_compiler
-@pytest.mark.parametrize("width", [7, 8, 9, 15, 16, 17, 31, 33, 50])
+@pytest.mark.parametrize("width", [3, 5, 7, 8, 9, 13, 15, 16, 17, 31, 33, 50])
 @pytest.mark.parametrize("kernel, stride, pad", [(2, 2, 0), (3, 2, 1), (3, 1, 1), (5, 2, 2), (3, 3, 0)])
 def test_rows_of_any_length_hold_whole_vectors_or_less(monkeypatch, width, kernel, stride, pad):
     used_from(monkeypatch, 0, max_pooling)

@@ -32,31 +32,36 @@ typedef uint16_t halves __attribute__((vector_size(kLanes * 2), aligned(2), may_
 inline vec load(const bfloat16* p) { return (vec)(__builtin_convertvector(*reinterpret_cast<const halves*>(p), words) << 16); }
 
 // To the nearest, halves to even; a NaN stays one.
-inline void store(bfloat16* p, vec v) {
+inline halves in_halves(vec v) {
 #if defined(__AVX512BF16__)
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), (__m256i)_mm512_cvtneps_pbh((__m512)v));
+  return (halves)_mm512_cvtneps_pbh((__m512)v);
 #else
   const words wide = (words)v, rounded = (wide + 0x7fff + ((wide >> 16) & 1)) >> 16;
-  *reinterpret_cast<halves*>(p) = __builtin_convertvector(v != v ? words{} + 0x7fc0 : rounded, halves);
+  return __builtin_convertvector(v != v ? words{} + 0x7fc0 : rounded, halves);
 #endif
 }
+inline void store(bfloat16* p, vec v) { *reinterpret_cast<halves*>(p) = in_halves(v); }
 
 // A vector of numbers, or the first `count` of one.
-template <typename T>
-vec load(const T* p, int64_t count) {
+#if defined(__AVX512BW__) && defined(__AVX512VL__)
+inline vec load(const bfloat16* p, int64_t count) {
+  return (vec)(__builtin_convertvector((halves)_mm256_maskz_loadu_epi16(lane_mask(count), p), words) << 16);
+}
+inline void store(bfloat16* p, vec v, int64_t count) { _mm256_mask_storeu_epi16(p, lane_mask(count), (__m256i)in_halves(v)); }
+#else
+inline vec load(const bfloat16* p, int64_t count) {
   if (count >= kLanes) return load(p);
-  T part[kLanes] = {};
+  bfloat16 part[kLanes] = {};
   std::copy_n(p, count, part);
   return load(part);
 }
-
-template <typename T>
-void store(T* p, vec v, int64_t count) {
+inline void store(bfloat16* p, vec v, int64_t count) {
   if (count >= kLanes) return store(p, v);
-  T part[kLanes];
+  bfloat16 part[kLanes];
   store(part, v);
   std::copy_n(part, count, p);
 }
+#endif
 
 // Returns true if results can use streaming stores: whole vectors, aligned to the unit of a store. With AVX2 a vector of bfloat16 has half of that
 // many bytes.
@@ -100,19 +105,21 @@ struct Share {  // the rows of one thread
   }
 };
 
-// Computes two sums for each channel over all rows, block by block; `add` adds a row.
+// Computes two sums for each channel over all rows, block by block; `add` adds a row to sums that have room for whole vectors: a part of a vector
+// that was just written takes long to be read.
 template <typename Add>
 void reduce(int64_t rows, int64_t channels, int threads, std::vector<double>& first, std::vector<double>& second, Add add) {
   std::vector<double> parts(size_t(threads) * 2 * channels, 0.0);
 #pragma omp parallel num_threads(threads)
   {
     Share share(rows);
-    std::vector<float> block(2 * channels);
+    const int64_t room = (channels + kLanes - 1) / kLanes * kLanes;
+    std::vector<float> block(2 * room);
     double* mine = parts.data() + size_t(share.thread) * 2 * channels;
     for (int64_t from = share.begin; from < share.end; from += kBlock) {
       std::fill(block.begin(), block.end(), 0.f);
-      for (int64_t row = from; row < std::min(share.end, from + kBlock); ++row) add(row, block.data(), block.data() + channels);
-      for (int64_t c = 0; c < 2 * channels; ++c) mine[c] += block[c];
+      for (int64_t row = from; row < std::min(share.end, from + kBlock); ++row) add(row, block.data(), block.data() + room);
+      for (int64_t c = 0; c < channels; ++c) mine[c] += block[c], mine[channels + c] += block[room + c];
     }
   }
   first.assign(channels, 0.0);
@@ -178,8 +185,8 @@ void forward(const Forward<T>& a, const BatchNormForwardParams& params, int thre
   reduce(a.rows, channels, threads, sums, squares, [=](int64_t row, float* sum, float* square) {
     over(channels, [=](int64_t c, int64_t count) __attribute__((always_inline)) {
       const vec value = load(x + row * channels + c, count) - load(around + c, count);
-      store(sum + c, load(sum + c, count) + value, count);
-      store(square + c, load(square + c, count) + value * value, count);
+      store(sum + c, load(sum + c) + value);
+      store(square + c, load(square + c) + value * value);
     });
   });
   const float momentum = params.momentum;
@@ -253,8 +260,8 @@ void backward_as(const Backward<T>& a, bool streaming, int threads) {
              const vec before = residual && relu ? load(out + first + c, count) : in * load(scale + c, count) + load(offset + c, count);
              const vec value = masked<relu>(load(dout + first + c, count), before);
              if (residual) store(kept + first + c, value, count);
-             store(sum + c, load(sum + c, count) + value, count);
-             store(product + c, load(product + c, count) + value * (in - load(mean + c, count)), count);
+             store(sum + c, load(sum + c) + value);
+             store(product + c, load(product + c) + value * (in - load(mean + c, count)));
            });
          });
   for (int64_t c = 0; c < channels; ++c) {

@@ -35,24 +35,33 @@ typedef int32_t ivec __attribute__((vector_size(kLanes * 4), aligned(4), may_ali
 
 inline vec larger(vec a, vec b) { return ((b > a) | (b != b)) ? b : a; }
 
-// A vector of numbers that lie so far apart in memory, none behind the last of which is read.
+// Of a vector, and of another that overlaps its last number.
+struct EverySecond {
+  static constexpr int of(int lane) { return 2 * lane + (lane >= kLanes / 2); }
+};
+
+// The first `count` of a vector of numbers that lie so far apart in memory, none behind the last of which is read.
 template <int64_t stride>
-vec load_strided(const float* p) {
-  if (stride == 1) return load(p);
-  ivec chosen;
-  for (int i = 0; i < kLanes / 2; ++i) {
-    chosen[i] = 2 * i;
-    chosen[kLanes / 2 + i] = kLanes + 1 + 2 * i;
-  }
-  return __builtin_shuffle(load(p), load(p + kLanes - 1), chosen);
+vec load_strided(const float* p, int64_t count) {
+  if (stride == 1) return kMasks ? load(p, count) : load(p);
+  constexpr lane_numbers chosen = kLanesOf<EverySecond>;
+  if (!kMasks || count == kLanes) return __builtin_shuffle(load(p), load(p + kLanes - 1), chosen);
+  const int64_t last = 2 * count - 1;  // numbers up to the last
+  return __builtin_shuffle(load(p, std::min<int64_t>(last, kLanes)), load(p + kLanes - 1, std::max<int64_t>(last - kLanes + 1, 0)), chosen);
 }
 
-// Calls work(begin) for vectors that cover all of a line, of which the last two may overlap; no line is shorter than a vector. A scalar
-// remainder would be slow: the branch on the larger of two numbers is not predictable.
+// Lines shorter than this are not computed in vectors.
+constexpr int64_t kShortest = kMasks ? 2 : kLanes;
+
+// Calls work(begin, count) for vectors that cover all of a line, of which the last two may overlap; a line shorter than a vector is a part of one. A
+// scalar remainder would be slow: the branch on the larger of two numbers is not predictable.
 template <class Work>
 void for_each_vector(int64_t count, const Work& work) {
-  for (int64_t x = 0; x < count; x += kLanes) work(std::min<int64_t>(x, count - kLanes));
+  if (kMasks && count < kLanes) return work(0, count);
+  for (int64_t x = 0; x < count; x += kLanes) work(std::min<int64_t>(x, count - kLanes), int64_t(kLanes));
 }
+
+inline void store_part(float* p, vec v, int64_t count) { kMasks ? store(p, v, count) : store(p, v); }
 
 // `row` has the length of `padded`, with minus infinity in the padding. A `stride` of 0 means any.
 template <int64_t stride>
@@ -60,11 +69,11 @@ void pool(const float* __restrict in, float* __restrict out, float* __restrict r
   float* __restrict middle = row + w.pad_w;
   for (int64_t y = 0; y < w.p; ++y) {
     const int64_t top = ::top(w, y), bottom = ::bottom(w, y);
-    if (top < bottom && w.w >= kLanes) {
-      for_each_vector(w.w, [&](int64_t x) {
-        vec best = load(in + top * w.w + x);
-        for (int64_t h = top + 1; h < bottom; ++h) best = larger(best, load(in + h * w.w + x));
-        store(middle + x, best);
+    if (top < bottom && w.w >= kShortest) {
+      for_each_vector(w.w, [&](int64_t x, int64_t count) __attribute__((always_inline)) {
+        vec best = load_strided<1>(in + top * w.w + x, count);
+        for (int64_t h = top + 1; h < bottom; ++h) best = larger(best, load_strided<1>(in + h * w.w + x, count));
+        store_part(middle + x, best, count);
       });
     } else {
       std::fill(middle, middle + w.w, -std::numeric_limits<float>::infinity());
@@ -72,11 +81,11 @@ void pool(const float* __restrict in, float* __restrict out, float* __restrict r
         for (int64_t x = 0; x < w.w; ++x) middle[x] = larger(middle[x], in[h * w.w + x]);
     }
     float* __restrict result = out + y * w.q;
-    if (stride && w.q >= kLanes) {
-      for_each_vector(w.q, [&](int64_t x) {
-        vec best = load_strided<stride ? stride : 1>(row + x * stride);
-        for (int64_t k = 1; k < w.kernel_w; ++k) best = larger(best, load_strided<stride ? stride : 1>(row + x * stride + k));
-        store(result + x, best);
+    if (stride && w.q >= kShortest) {
+      for_each_vector(w.q, [&](int64_t x, int64_t count) __attribute__((always_inline)) {
+        vec best = load_strided<stride ? stride : 1>(row + x * stride, count);
+        for (int64_t k = 1; k < w.kernel_w; ++k) best = larger(best, load_strided<stride ? stride : 1>(row + x * stride + k, count));
+        store_part(result + x, best, count);
       });
       continue;
     }
@@ -99,7 +108,7 @@ template <int64_t stride>
 void pool_and_mark(const float* __restrict in, float* __restrict out, uint8_t* __restrict where, int32_t* __restrict mark, const MaxPoolingParams& w,
                    const Columns* columns) {
   const int64_t first = std::min(columns[0].begin, w.q), last = std::max(columns[w.kernel_w - 1].end, first);
-  const bool vectors = stride && last - first >= kLanes;  // of windows that lie inside
+  const bool vectors = stride && last - first >= kShortest;  // of windows that lie inside
   for (int64_t y = 0; y < w.p; ++y) {
     float* __restrict result = out + y * w.q;
     const int64_t top = ::top(w, y), bottom = ::bottom(w, y), corner = y * w.stride_h - w.pad_h;
@@ -117,20 +126,20 @@ void pool_and_mark(const float* __restrict in, float* __restrict out, uint8_t* _
           for (int64_t x = std::max(last, c.begin); x < c.end; ++x) keep_larger(line[x * w.stride_w], here, result[x], mark[x]);
       }
     if (vectors)
-      for_each_vector(last - first, [&](int64_t begin) {
+      for_each_vector(last - first, [&](int64_t begin, int64_t count) __attribute__((always_inline)) {
         const int64_t x = first + begin;
         const float* window = in + top * w.w + x * stride - w.pad_w;
         vec found = vec{} - std::numeric_limits<float>::infinity();
         ivec place = ivec{} + int32_t((top - corner) * w.kernel_w), at = place;
         for (int64_t h = top; h < bottom; ++h, window += w.w)
           for (int64_t k = 0; k < w.kernel_w; ++k, place += 1) {
-            const vec value = load_strided<stride ? stride : 1>(window + k);
+            const vec value = load_strided<stride ? stride : 1>(window + k, count);
             const auto exceeds = (value > found) | (value != value);
             found = exceeds ? value : found;
             at = exceeds ? place : at;
           }
-        store(result + x, found);
-        *reinterpret_cast<ivec*>(mark + x) = at;
+        store_part(result + x, found, count);
+        store_part(reinterpret_cast<float*>(mark + x), (vec)at, count);
       });
     std::copy(mark, mark + w.q, where + y * w.q);
   }

@@ -1,7 +1,6 @@
 // Softmax along lines of memory, in three passes over a line that the first level of the caches holds.
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -10,16 +9,19 @@
 
 namespace {
 
+// The first numbers of a vector, of which there are `count`; the others are `rest`.
+inline vec load_or(const float* p, int64_t count, float rest) {
+  return kLanesOf<OwnLane> < int32_t(count) ? load(p, count) : vec{} + rest;
+}
+
 // With `Log` the logarithm, which is exact where softmax itself would be 0.
 template <bool Log>
 void line(const float* in, float* out, int64_t width) {
   constexpr int kAtOnce = 4;  // vectors, that one need not wait for another
   const float lowest = -std::numeric_limits<float>::infinity();
   const int64_t whole = width / kLanes * kLanes, fast = width / (kLanes * kAtOnce) * (kLanes * kAtOnce);
-  float tail[kLanes];
-  for (int i = 0; i < kLanes; ++i) tail[i] = whole + i < width ? in[whole + i] : lowest;
-  vec most[kAtOnce], sum[kAtOnce] = {};
-  for (auto& m : most) m = load(tail);
+  const vec tail = whole < width ? load_or(in + whole, width - whole, lowest) : vec{} + lowest;
+  vec most[kAtOnce] = {tail, tail, tail, tail}, sum[kAtOnce] = {};
   const auto raise = [&](int j, int64_t at) {
     const vec x = load(in + at);
     most[j] = x > most[j] ? x : most[j];
@@ -29,8 +31,7 @@ void line(const float* in, float* out, int64_t width) {
     for (int j = 0; j < kAtOnce; ++j) raise(j, i + j * kLanes);
   for (int64_t i = fast; i < whole; i += kLanes) raise(0, i);
   for (int j = 1; j < kAtOnce; ++j) most[0] = most[j] > most[0] ? most[j] : most[0];
-  float largest = most[0][0];
-  for (int i = 1; i < kLanes; ++i) largest = most[0][i] > largest ? most[0][i] : largest;
+  const float largest = reduce_max(most[0]);
   // A NaN that is not found here comes out of the differences, as where there is nothing but -inf.
   const auto add = [&](int j, int64_t at) {
     const vec e = exp_nonpositive(load(in + at) - largest);
@@ -41,12 +42,12 @@ void line(const float* in, float* out, int64_t width) {
 #pragma GCC unroll 4
     for (int j = 0; j < kAtOnce; ++j) add(j, i + j * kLanes);
   for (int64_t i = fast; i < whole; i += kLanes) add(0, i);
-  vec last = whole < width ? exp_nonpositive(load(tail) - largest) : vec{};
+  vec last = whole < width ? exp_nonpositive(tail - largest) : vec{};
   const float all_of_it = reduce_add(last + sum[0] + sum[1] + sum[2] + sum[3]), scale = 1 / all_of_it, less = std::log(all_of_it);
 #pragma GCC unroll 4
   for (int64_t i = 0; i < whole; i += kLanes) store(out + i, Log ? load(in + i) - largest - less : load(out + i) * scale);
-  last = Log ? load(tail) - largest - less : last * scale;
-  if (whole < width) std::memcpy(out + whole, &last, size_t(width - whole) * sizeof(float));
+  last = Log ? tail - largest - less : last * scale;
+  if (whole < width) store(out + whole, last, width - whole);
 }
 
 template <bool Log>

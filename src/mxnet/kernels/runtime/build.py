@@ -42,7 +42,8 @@ LEVELS = (  # the best first
     Level("x86-64-v4", "x86_64", ("-march=x86-64-v4",), _V4,
           ("conv/convolution", "conv/deformable", "conv/depthwise", "conv/prepacked_conv", "conv/winograd", "elementwise/pointwise",
            "gemm/prepacked_skinny", "gemm/skinny", "gemm/triangular_solve", "image/color_jitter", "memory/transpose", "nn/batch_norm", "nn/lrn",
-           "nn/nms", "nn/optimizer_update", "nn/pooling_nhwc", "nn/recurrent", "nn/roi_pooling", "nn/softmax", "random/generators")),
+           "nn/max_pooling", "nn/nms", "nn/optimizer_update", "nn/pooling_nhwc", "nn/recurrent", "nn/roi_pooling", "nn/softmax",
+           "random/generators")),
     Level("x86-64-v3", "x86_64", ("-march=x86-64-v3",), _V3),
     Level("armv8-a", "aarch64", ("-march=armv8-a",), frozenset({"asimd"})),
 )

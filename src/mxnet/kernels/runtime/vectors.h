@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #if defined(__AVX__)
 #include <immintrin.h>
@@ -38,6 +39,13 @@ inline void store(float* p, vec v, int64_t count) {
 }
 #endif
 
+// True where a part of a vector is read and written in one instruction.
+#if defined(__AVX512F__)
+constexpr bool kMasks = true;
+#else
+constexpr bool kMasks = false;
+#endif
+
 // Numbers between 0 and the ceiling, NaN as it is; all numbers where the ceiling is below 0.
 constexpr float kNoRelu = -1;
 inline vec relu(vec v, float ceiling) {
@@ -55,16 +63,37 @@ inline vec relu(vec v, float ceiling) {
 }
 inline float relu(float v, float ceiling) { return ceiling < 0 ? v : v < 0 ? 0 : v > ceiling ? ceiling : v; }
 
+// Vectors of lane numbers: `Number::of` maps each lane to one. Made of a list they are constants. A vector that a loop fills is built lane by lane each
+// time, which took longer than a line of 64 numbers in softmax.
+typedef int32_t lane_numbers __attribute__((vector_size(kLanes * 4)));
+template <typename Number, int... I>
+constexpr lane_numbers lanes_listed(std::integer_sequence<int, I...>) { return lane_numbers{Number::of(I)...}; }
+template <typename Number>
+constexpr lane_numbers kLanesOf = lanes_listed<Number>(std::make_integer_sequence<int, kLanes>());
+
+struct OwnLane {
+  static constexpr int of(int lane) { return lane; }
+};
+template <int width>
+struct Opposite {
+  static constexpr int of(int lane) { return lane ^ width; }
+};
+
 // The sum of a vector's numbers.
+template <int width = kLanes / 2>
 inline float reduce_add(vec v) {
-  typedef int lanes __attribute__((vector_size(kLanes * 4)));
-  lanes other;
-#pragma GCC unroll 4
-  for (int width = kLanes / 2; width; width /= 2) {
-    for (int i = 0; i < kLanes; ++i) other[i] = i ^ width;
-    v += __builtin_shuffle(v, other);
-  }
-  return v[0];
+  v += __builtin_shuffle(v, kLanesOf<Opposite<width>>);
+  if constexpr (width == 1) return v[0];
+  else return reduce_add<width / 2>(v);
+}
+
+// The largest of a vector's numbers; a NaN may be passed over.
+template <int width = kLanes / 2>
+inline float reduce_max(vec v) {
+  const vec other = __builtin_shuffle(v, kLanesOf<Opposite<width>>);
+  v = other > v ? other : v;
+  if constexpr (width == 1) return v[0];
+  else return reduce_max<width / 2>(v);
 }
 
 struct Aligned {  // uninitialized memory on a cache line
@@ -75,21 +104,21 @@ struct Aligned {  // uninitialized memory on a cache line
   }
 };
 
+// Lanes of two vectors by turns, from one on.
+template <int first>
+struct Alternating {
+  static constexpr int of(int lane) { return first + lane / 2 + lane % 2 * kLanes; }
+};
+
 // Transposes a square of numbers: each round takes the first and the second half of the rows apart, lane by lane.
 inline void transpose_square(vec (&rows)[kLanes]) {
-  typedef int lanes __attribute__((vector_size(kLanes * 4)));
-  lanes low, high;
-  for (int i = 0; i < kLanes; ++i) {
-    low[i] = i / 2 + i % 2 * kLanes;
-    high[i] = low[i] + kLanes / 2;
-  }
 #pragma GCC unroll 4
   for (int round = 1; round < kLanes; round *= 2) {
     vec next[kLanes];
 #pragma GCC unroll 8
     for (int i = 0; i < kLanes / 2; ++i) {
-      next[2 * i] = __builtin_shuffle(rows[i], rows[i + kLanes / 2], low);
-      next[2 * i + 1] = __builtin_shuffle(rows[i], rows[i + kLanes / 2], high);
+      next[2 * i] = __builtin_shuffle(rows[i], rows[i + kLanes / 2], kLanesOf<Alternating<0>>);
+      next[2 * i + 1] = __builtin_shuffle(rows[i], rows[i + kLanes / 2], kLanesOf<Alternating<kLanes / 2>>);
     }
 #pragma GCC unroll 16
     for (int i = 0; i < kLanes; ++i) rows[i] = next[i];
