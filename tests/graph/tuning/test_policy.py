@@ -1,4 +1,3 @@
-import dataclasses
 import math
 import os
 import warnings
@@ -222,7 +221,7 @@ def test_what_was_compiled_is_tried_in_the_programs_own_calls(challenger, monkey
 
     clock = Clock()
     monkeypatch.setattr(inference_states, "time", clock)
-    monkeypatch.setattr(policy, "GRAPH", dataclasses.replace(policy.GRAPH, enough=0, plenty=10))
+    monkeypatch.setattr(policy, "GRAPH", policy.GRAPH._replace(enough=0, plenty=10))
     net(x)  # compiled, and compared: the graph runs both ways
     trial = state_of(net)
     assert isinstance(trial, inference_states.Validating) and backend.compiled == 1 and trial.explain()[0] == "test_counting, on trial: 0 calls"
