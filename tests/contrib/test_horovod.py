@@ -90,3 +90,82 @@ for call in (lambda: hvd.allreduce(mx.nd.ones((2, 2)).tostype('row_sparse')), la
     assert lines[:3] == ["0 1 [1. 2.] 1", "allreduce: dense NDArrays expected, received a row_sparse one",
                          "allreduce: dense NDArrays expected, received a float"]
     assert "no launcher has started this one" in lines[3]
+
+
+DIVIDED = """
+import mxnet.contrib.horovod as hvd
+from mxnet import nd, sym
+hvd.init()
+rank, size, batch, classes, width = hvd.rank(), hvd.size(), 4, 6, 5
+numbers = np.random.RandomState(0)
+X, Y = numbers.uniform(-1, 1, (4, size * batch, 3)).astype('float32'), numbers.randint(0, classes * size, (4, size * batch)).astype('float32')
+start = {'body_weight': numbers.uniform(-1, 1, (width, 3)), 'body_bias': np.zeros(width), 'head': numbers.uniform(-1, 1, (classes * size, width))}
+start = {name: nd.array(value) for name, value in start.items()}
+settings = dict(learning_rate=0.5, momentum=0.9, wd=0.01, rescale_grad=1 / (size * batch))
+
+class Summing(mx.optimizer.Optimizer):  # has nothing but another optimizer, whose attributes are its own
+    def __init__(self, optimizer):
+        self._optimizer = optimizer
+    def __getattr__(self, name):
+        return getattr(self._optimizer, name)
+    def create_state_multi_precision(self, index, weight):
+        return self._optimizer.create_state_multi_precision(index, weight)
+    def update_multi_precision(self, index, weight, grad, state):
+        for i, g in zip(index, grad) if isinstance(index, (tuple, list)) else [(index, grad)]:
+            hvd.allreduce_(g, average=False, name=str(i))
+        self._optimizer.update_multi_precision(index, weight, grad, state)
+
+def features():
+    return sym.Activation(sym.FullyConnected(sym.var('data'), num_hidden=width, name='body'), act_type='tanh')
+
+def from_all(part):
+    whole = nd.zeros((size * len(part), *part.shape[1:]))
+    whole[rank * len(part):(rank + 1) * len(part)] = part
+    return hvd.allreduce_(whole, average=False)
+
+body = mx.mod.Module(sym.Group([features(), sym.BlockGrad(sym.var('softmax_label'))]))
+body.bind([('data', (batch, 3))], [('softmax_label', (batch,))])
+body.init_params(None, start, {}, allow_extra=True)
+body.init_optimizer('local', Summing(mx.optimizer.SGD(**settings)))
+rows = start['head'][rank * classes:(rank + 1) * classes].copy()
+momentum = nd.zeros_like(rows)
+
+label = sym.var('softmax_label')
+cosines = sym.FullyConnected(sym.L2Normalization(features()), sym.L2Normalization(sym.var('head', shape=(classes * size, width))), no_bias=True,
+                             num_hidden=classes * size)
+net = sym.SoftmaxOutput((cosines - 0.3 * sym.one_hot(label, depth=classes * size)) * 4, label, name='softmax')
+whole = mx.mod.Module(net, context=[mx.cpu(i) for i in range(size)])
+whole.bind([('data', (size * batch, 3))], [('softmax_label', (size * batch,))])
+whole.init_params(None, start, {})
+whole.init_optimizer('device', mx.optimizer.SGD(**settings))
+
+far = []
+for x, y in zip(X, Y):
+    own = slice(rank * batch, (rank + 1) * batch)
+    body.forward(mx.io.DataBatch([nd.array(x[own])], [nd.array(y[own])]), is_train=True)
+    found, labels = map(from_all, body.get_outputs())
+    found.attach_grad()
+    rows.attach_grad()
+    with mx.autograd.record():
+        hot = nd.one_hot(labels - rank * classes, depth=classes)
+        logits = (nd.dot(nd.L2Normalization(found), nd.L2Normalization(rows), transpose_b=True) - 0.3 * hot) * 4
+    largest = nd.zeros((len(labels), size))
+    largest[:, rank] = logits.max(axis=1)
+    shares = nd.exp(logits - hvd.allreduce_(largest, average=False).max(axis=1, keepdims=True))
+    shares = shares / hvd.allreduce(shares.sum(axis=1, keepdims=True), average=False)
+    loss = -nd.log(hvd.allreduce((shares * hot).sum(axis=1), average=False)).mean().asscalar()
+    logits.backward(out_grad=shares - hot)
+    nd.sgd_mom_update(rows, rows.grad, momentum, out=rows, lr=0.5, momentum=0.9, wd=0.01, rescale_grad=1 / (size * batch))
+    body.backward([hvd.allreduce(found.grad, average=False)[own]])
+    body.update()
+    whole.forward_backward(mx.io.DataBatch([nd.array(x)], [nd.array(y)]))
+    whole.update()
+    far.append(abs(loss + np.log(whole.get_outputs()[0].asnumpy()[np.arange(len(y)), y.astype(int)]).mean()))
+params = whole.get_params()[0]
+far += [abs(value.asnumpy() - params[name].asnumpy()).max() for name, value in body.get_params()[0].items()]
+print(max(far) < 1e-5, abs(rows.asnumpy() - params['head'].asnumpy()[rank * classes:(rank + 1) * classes]).max() < 1e-5)
+"""
+
+
+def test_a_classifier_that_a_program_divides_itself():
+    assert outputs(DIVIDED) == [["True True"]] * 2
