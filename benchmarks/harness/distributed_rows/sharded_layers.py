@@ -47,20 +47,23 @@ def memory(args):
 @row("split layers on 2 and 4 ranks, `shard='full'` on 2: weights after 100 steps", "one process with the whole batch", "equal to 1e-5")
 def weights(args):
     sizes = {"inputs": 2000, "classes": 1000, "learning_rate": 0.3}
-    steps, found = 10 if args.quick else 100, {}
+    steps, saved = 10 if args.quick else 100, {}
     with tempfile.TemporaryDirectory() as folder:
         start = os.path.join(folder, "start")
         for peer, ranks in ("dense", 1), ("remex", 2), ("remex", 4), ("full", 2):
             name = f"{peer} {ranks}"
             with Ranks([sys.executable, "-W", "ignore", WORKER, peer], ranks) as job:
-                job.ask(do="prepare", batch=64 // ranks, start=f"{start}-0" if found else None, **sizes)
-                if not found:
+                job.ask(do="prepare", batch=64 // ranks, start=f"{start}-0" if saved else None, **sizes)
+                if not saved:
                     job.ask(do="learn", steps=0, path=start)
                 job.ask(do="learn", steps=steps, path=os.path.join(folder, name))
-            found[name] = _arrays(os.path.join(folder, f"{name}-{ranks - 1}"))
-        first, whole = _arrays(f"{start}-0"), found.pop("dense 1")
-    moved = min(float(np.abs(whole[name] - first[name]).max() / np.abs(whole[name]).max()) for name in whole)
-    off = {name: max(float(np.abs(arrays[key] - whole[key]).max() / np.abs(whole[key]).max()) for key in whole) for name, arrays in found.items()}
+            saved[name] = _arrays(os.path.join(folder, f"{name}-{ranks - 1}"))
+        first, reference = _arrays(f"{start}-0"), saved.pop("dense 1")
+    def distances(arrays):
+        return [float(np.abs(arrays[key] - reference[key]).max() / np.abs(reference[key]).max()) for key in reference]
+
+    moved = min(distances(first))
+    off = {name: max(distances(arrays)) for name, arrays in saved.items()}
     text = ", ".join(f"{name.replace('remex', 'split')}: {difference:.1e}" for name, difference in off.items())
     return f"{text} of the largest weight of each array, which all change by {moved:.2f} of it or more", max(off.values()) <= 1e-5
 
