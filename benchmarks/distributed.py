@@ -1,6 +1,6 @@
 """Compare distributed training with DistributedDataParallel and MXNet 1.9.1.
 
-    python benchmarks/distributed.py [--mxnet-python /opt/oracle/bin/python] [--rows all-reduce,hidden] [--quick]
+    python benchmarks/distributed.py [--mxnet-python /opt/oracle/bin/python] [--rows all-reduce,hidden] [--kills 100] [--quick]
 
 Ranks are processes of one machine; where bandwidth matters they run in network namespaces with a shaped link between them (root only). The libraries
 take turns; the table has medians. Earlier results stay in the table, by `results/distributed.json`.
@@ -16,7 +16,7 @@ import tempfile
 from harness import common, worker_processes
 from harness.distributed_rows.registry import ROWS
 
-MODULES = ("allreduce", "launch", "wide_network", "sharded_layers", "checkpoints", "fully_sharded")  # of harness/distributed_rows
+MODULES = ("allreduce", "launch", "wide_network", "sharded_layers", "checkpoints", "fully_sharded", "rescues")  # of harness/distributed_rows
 
 
 def arguments():
@@ -24,11 +24,12 @@ def arguments():
     common.add_arguments(parser)
     parser.add_argument("--rows", default="", help="only rows whose names have one of these in them, separated by commas")
     parser.add_argument("--quick", action="store_true", help="few and short turns, to test the setup")
+    parser.add_argument("--kills", type=int, default=1000, help="how many workers the row about killed ones kills; 1,000 take hours")
     parser.add_argument("--results", default=common.RESULTS, help="the folder for the results")
     parser.add_argument("--folder", default=os.path.join(tempfile.gettempdir(), "remex-benchmarks"), help="the folder for the networks' files")
     args = parser.parse_args()
     if args.quick:
-        args.rounds = 2
+        args.rounds, args.kills = 2, min(args.kills, 10)
     return args
 
 

@@ -83,6 +83,14 @@ def other_load():
     return round(1 - idle / max(total, 1), 2)
 
 
+def available_memory():
+    """Return the bytes that new processes can have; infinity where that is unknown."""
+    if not os.path.exists("/proc/meminfo"):
+        return float("inf")
+    with open("/proc/meminfo") as file:
+        return next(int(line.split()[1]) * 1024 for line in file if line.startswith("MemAvailable"))
+
+
 def processor():
     """Return the processor's name with family and model, which distinguish designs of one name: `AMD EPYC`, family 25, model 17, is a Zen 4."""
     if not os.path.exists("/proc/cpuinfo"):

@@ -115,6 +115,39 @@ def test_the_graph_holds_no_gathered_weight():
     assert outputs(program, workers=2, kind="dist_sync") == [["0 True", "0 None"]] * 2
 
 
+def test_gradients_of_a_weight_that_is_used_twice_of_kept_ones_and_of_autograd_grad():
+    program = _PROGRAM + """
+    net = gluon.nn.Dense(20, in_units=20, use_bias=False)
+    net.initialize(mx.init.Normal(0.3))
+    mx.gluon.fully_shard(net.collect_params())
+    weight, x = net.weight, nd.array(X[0])
+    def gradient(times):
+        with mx.autograd.record():
+            y = x
+            for _ in range(times):
+                y = net(y)
+            y = y.sum()
+        return y
+    first, last = (20 * rank // count, 20 * (rank + 1) // count)
+    gradient(1).backward()
+    once = count * X[0].sum(0)
+    print(np.allclose(weight.grad().asnumpy(), once, rtol=1e-5))
+    whole = weight.data().asnumpy()
+    gradient(2).backward()
+    twice = count * (np.outer(whole.sum(0), X[0].sum(0)) + (X[0] @ whole.T).sum(0))
+    print(np.allclose(weight.grad().asnumpy(), twice[first:last], rtol=1e-4))
+    rows = weight.list_data()
+    print(np.allclose(mx.autograd.grad(gradient(1), rows)[0].asnumpy(), once, rtol=1e-5),
+          np.allclose(weight.grad().asnumpy(), twice[first:last], rtol=1e-4))
+    weight.grad_req = 'add'
+    weight.zero_grad()
+    for _ in range(2):
+        gradient(1).backward()
+    print(np.allclose(weight.grad().asnumpy(), 2 * once, rtol=1e-5))
+    """
+    assert outputs(program, workers=2, kind="dist_sync") == [["True", "True", "True True", "True"]] * 2
+
+
 def test_ranks_that_use_other_weights_get_an_error():
     program = _PROGRAM + """
     net = build()

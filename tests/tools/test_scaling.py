@@ -20,6 +20,19 @@ def test_the_published_90_percent_of_256_k80():
     assert 100 * cluster.efficiency(32 / 20.08, 240e6, 256) == pytest.approx(90, abs=4)
 
 
+def test_mlperf_with_mxnet():
+    # Images/s of a GPU in one machine, and of all GPUs, in the logs of MLPerf Training 0.6 (NVIDIA, ResNet-50, 16-bit gradients of 51 MB).
+    def cluster(per_machine, bandwidth, overhead):
+        return Cluster(bandwidth, per_machine, 120e9, overhead=overhead)
+
+    step = 52 / 1402.8
+    overhead = 52 * 1040 / 1147047 - step - cluster(8, 50e9, 0).exchange(51.1e6, 1040)  # 130 DGX-1
+    assert overhead == pytest.approx(0.0073, abs=1e-4)
+    assert 100 * cluster(16, 100e9, overhead).efficiency(65 / 1541, 51.1e6, 512) == pytest.approx(80.3, abs=3)
+    assert 100 * cluster(16, 100e9, overhead).efficiency(39 / 1541, 51.1e6, 1536) == pytest.approx(69.0, abs=5)
+    assert cluster(16, 100e9, overhead).efficiency(1, 51.1e6, 1) == 1
+
+
 @pytest.mark.parametrize("workers, exchange", [(1, 0), (2, 1), (4, 1.5), (1024, 2 * 1023 / 1024)])
 def test_a_ring_sends_twice_the_size_at_most(workers, exchange):
     assert Cluster(1e6).exchange(1e6, workers) == pytest.approx(exchange)

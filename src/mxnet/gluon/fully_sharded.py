@@ -95,7 +95,8 @@ class _Gather(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, parameter: Any, rows: torch.Tensor) -> Any:
-        ctx.parameter, ctx.dtype, ctx.place = parameter, rows.dtype, rows.device
+        ctx.parameter, ctx.mark = parameter, parameter._data[0]._autograd
+        ctx.place = {"device": rows.device, "dtype": rows.dtype}
         return (_gatherer().take(parameter),)
 
     @staticmethod
@@ -105,7 +106,54 @@ class _Gather(torch.autograd.Function):
         sizes = [end - begin for begin, end in zip(edges, edges[1:])]
         doing = f"gradient of {parameter.name}"
         members.agree(doing)
-        return None, members.begin_scatter(heads[0].contiguous(), sizes, doing)().to(ctx.place, ctx.dtype)
+        travels, place = members.begin_scatter(heads[0].contiguous(), sizes, doing), ctx.place
+
+        def end() -> torch.Tensor:
+            return travels().to(**place)
+
+        if isinstance(ctx.mark, dispatch.Marked) and not ctx.mark.reached:  # a backward that writes gradients, not `autograd.grad`
+            _gatherer().owed.add(ctx.mark, end)
+            return None, None
+        return None, end()
+
+
+class _Owed:
+    """Gradients of rows whose sums travel while backward goes on, one at a time; the arrays get them when it ends."""
+
+    def __init__(self) -> None:
+        self._flight: tuple[Any, Callable[[], torch.Tensor]] | None = None
+        self._sums: dict[Any, torch.Tensor] = {}
+        self._backward = -1  # torch's number of the one that runs
+
+    def add(self, mark: Any, end: Callable[[], torch.Tensor]) -> None:
+        """Wait for the sum before this one, and have all delivered when backward is over."""
+        number = torch._C._current_graph_task_id()
+        if number != self._backward:
+            self.drop()  # another one has failed
+            self._backward = number
+            torch.autograd.Variable._execution_engine.queue_callback(self._deliver)  # type: ignore[attr-defined]  # FSDP2 uses it, too
+        self._land()
+        self._flight = mark, end
+
+    def _land(self) -> None:
+        if self._flight is not None:
+            (mark, end), self._flight = self._flight, None
+            total = end()
+            self._sums[mark] = total if mark not in self._sums else self._sums[mark] + total  # of a weight that is used twice
+
+    def _deliver(self) -> None:
+        try:
+            self._land()
+            for mark, total in self._sums.items():
+                mark.take(total)
+                if mark.finished is not None:
+                    mark.finished()
+        finally:
+            self.drop()
+
+    def drop(self) -> None:
+        """Forget what a backward that has failed has left."""
+        self._flight, self._sums, self._backward = None, {}, -1
 
 
 class _Saved:
@@ -127,6 +175,7 @@ class _Gatherer:
         self._flight: tuple[Any, Callable[[], torch.Tensor]] | None = None
         self._whole: dict[int, tuple[Any, FullyShardedParameter]] = {}  # by the address of a storage
         self._hooks = threading.local()
+        self.owed = _Owed()
 
     def take(self, parameter: FullyShardedParameter) -> torch.Tensor:
         """Return the whole weight, in memory of its own."""
@@ -175,6 +224,7 @@ class _Gatherer:
     def cut(self) -> None:
         """Forget a weight that was gathered in advance, since rows are about to change; a step is over."""
         self._drop()
+        self.owed.drop()
         self._trail, self._next, self._seen = (None, None), self._seen or self._next, {}
         self.hook(False)
 
