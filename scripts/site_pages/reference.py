@@ -216,7 +216,7 @@ def module_page(name, module, members, seen, operators):
         first = id(value) not in seen
         seen.add(id(value))
         kind = "class" if isinstance(value, type) else "function"
-        parts += [f"## {docstrings.escaped(member)}\n", object_of(kind, docstrings.signature(value, full))]
+        parts += [f"## {docstrings.escaped(member)}\n", object_of(kind, docstrings.signature(value, full), indexed=first)]  # links go to one place
         if first:
             parts.append(docstrings.markdown(value.__doc__))
             if isinstance(value, type):
