@@ -68,10 +68,11 @@ class Executor:
         self._grad_req, self._group2ctx = grad_req, group2ctx
         self.arg_arrays, self.grad_arrays, self.aux_arrays = handle["args"], handle["grads"], handle["auxs"]
         self._reqs = handle["reqs"]
-        if "session" not in handle:
+        session = handle.get("session")
+        if session is None:
             graph = _divided(symbol, group2ctx)
-            handle["session"] = Session(GraphRunner(_with_losses(graph) if set(self._reqs) - {"null"} else graph, group2ctx))
-        self._session = handle["session"]
+            session = Session(GraphRunner(_with_losses(graph) if set(self._reqs) - {"null"} else graph, group2ctx))
+        self._session = session
         self._runner = self._session.runner
         self._arg_names, self._aux_names = symbol.list_arguments(), symbol.list_auxiliary_states()
         self._output_names = symbol.list_outputs()

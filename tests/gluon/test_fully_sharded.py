@@ -115,7 +115,7 @@ def test_the_graph_holds_no_gathered_weight():
     assert outputs(program, workers=2, kind="dist_sync") == [["0 True", "0 None"]] * 2
 
 
-def test_gradients_of_a_weight_that_is_used_twice_of_kept_ones_and_of_autograd_grad():
+def test_gradients_of_a_weight_that_is_used_twice_of_retained_graphs_and_of_autograd_grad():
     program = _PROGRAM + """
     net = gluon.nn.Dense(20, in_units=20, use_bias=False)
     net.initialize(mx.init.Normal(0.3))

@@ -74,7 +74,7 @@ def test_files_are_those_of_the_module_that_is_not_divided(tmp_path):
     assert close(*map(train, going_on))
 
 
-def test_multipliers_and_fixed_parameters_have_the_names_of_the_whole():
+def test_multipliers_and_fixed_parameters_have_the_names_of_the_unsplit_ones():
     found = []
     for groups in None, {"sharded": CPUS}:
         made = mx.mod.Module(network("sharded" if groups else None), fixed_param_names=["head_bias"], group2ctxs=groups)

@@ -62,7 +62,7 @@ def test_a_weight_of_normalized_rows_and_its_parts():
         weight = sym.L2Normalization(sym.var("w", shape=(7, 5), lr_mult=2.0), mode="instance")
         net = sym.FullyConnected(sym.var("data"), weight, num_hidden=7, no_bias=True, name="head")
     divided, parts = split_layers.split(net, CPUS[:2], separate=True)
-    assert parts == {"w": [("w[0]", 0, 0, 3), ("w[1]", 1, 3, 7)]}
+    assert parts == {"w": [("w[0]", 0, 0, 3, 7), ("w[1]", 1, 3, 7, 7)]}
     assert divided.list_arguments() == ["data", "w[0]", "w[1]"]
     assert divided.infer_shape(data=(2, 5)) == ([(2, 5), (3, 5), (4, 5)], [(2, 7)], [])
     assert divided.attr_dict()["w[1]"]["__lr_mult__"] == "2.0"

@@ -112,12 +112,12 @@ class _Gather(torch.autograd.Function):
             return travels().to(**place)
 
         if isinstance(ctx.mark, dispatch.Marked) and not ctx.mark.reached:  # a backward that writes gradients, not `autograd.grad`
-            _gatherer().owed.add(ctx.mark, end)
+            _gatherer().pending.add(ctx.mark, end)
             return None, None
         return None, end()
 
 
-class _Owed:
+class _PendingGradients:
     """Gradients of rows whose sums travel while backward goes on, one at a time; the arrays get them when it ends."""
 
     def __init__(self) -> None:
@@ -132,10 +132,10 @@ class _Owed:
             self.drop()  # another one has failed
             self._backward = number
             torch.autograd.Variable._execution_engine.queue_callback(self._deliver)  # type: ignore[attr-defined]  # FSDP2 uses it, too
-        self._land()
+        self._finish()
         self._flight = mark, end
 
-    def _land(self) -> None:
+    def _finish(self) -> None:
         if self._flight is not None:
             (mark, end), self._flight = self._flight, None
             total = end()
@@ -143,7 +143,7 @@ class _Owed:
 
     def _deliver(self) -> None:
         try:
-            self._land()
+            self._finish()
             for mark, total in self._sums.items():
                 mark.take(total)
                 if mark.finished is not None:
@@ -175,7 +175,7 @@ class _Gatherer:
         self._flight: tuple[Any, Callable[[], torch.Tensor]] | None = None
         self._whole: dict[int, tuple[Any, FullyShardedParameter]] = {}  # by the address of a storage
         self._hooks = threading.local()
-        self.owed = _Owed()
+        self.pending = _PendingGradients()
 
     def take(self, parameter: FullyShardedParameter) -> torch.Tensor:
         """Return the whole weight, in memory of its own."""
@@ -224,7 +224,7 @@ class _Gatherer:
     def cut(self) -> None:
         """Forget a weight that was gathered in advance, since rows are about to change; a step is over."""
         self._drop()
-        self.owed.drop()
+        self.pending.drop()
         self._trail, self._next, self._seen = (None, None), self._seen or self._next, {}
         self.hook(False)
 

@@ -236,7 +236,7 @@ class _Part:
             along = torch.linalg.vecdot(found, weight[rows]).mul_(self.inverse[rows].to(found.dtype).square())
             torch.addcmul(found, weight[rows], along.unsqueeze(1), value=-1, out=memory[rows])
         bias = None if self.of_bias is None or self.all_bias is None else self.of_bias.to(self.all_bias.dtype)
-        self.logits = self.slopes = self.weight = None  # type: ignore[assignment]
+        del self.logits, self.slopes, self.weight  # backward comes here once
         if self.chosen is None:
             return memory, bias
         if bias is not None and self.all_bias is not None:

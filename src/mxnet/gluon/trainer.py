@@ -93,6 +93,7 @@ class Trainer:
         for parameter in self._params:
             parameter._set_trainer(self)
         # Split parameters never meet the kvstore: they are updated here, by gradients that are sums already.
+        self._offloads = any(getattr(parameter, "_offload", None) is not None for parameter in self._params)
         self._sharded = {i for i, parameter in enumerate(self._params) if parameter.sharded}
         self._shared = [(i, parameter) for i, parameter in enumerate(self._params) if not parameter.sharded]
         self._contains_sparse_weight = any(parameter._stype != "default" for _, parameter in self._shared)
@@ -392,8 +393,9 @@ class Trainer:
                     weights.append(array)
                     array._fresh_grad = False
         for updater, batch in zip(self._updaters, batches):
-            for indices, gradients, weights in _by_place(*batch):
-                updater(indices, gradients, weights)
+            for indices, gradients, weights in _by_place(*batch) if self._offloads else (batch,):
+                if indices:
+                    updater(indices, gradients, weights)
 
     def _row_sparse_pull(self, parameter: Parameter, out: Any, row_id: NDArray, full_idx: bool = False) -> None:
         """Copy rows of a sparse weight from the kvstore to `out`; all of them for `full_idx`."""

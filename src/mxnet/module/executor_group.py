@@ -230,13 +230,13 @@ class DataParallelExecutorGroup:
         self.input_grad_arrays: Any = None
         self.bind_exec(data_shapes, label_shapes, shared_group)
 
-    def _grad_req_by_name(self, grad_req: str | list[str] | dict[str, str], data_names: Any, arg_names: list[str]):
-        by_name = self._grad_req_of_whole(grad_req, data_names, arg_names)
+    def _grad_req_by_name(self, grad_req: str | list[str] | dict[str, str], data_names: Any, arg_names: list[str]) -> dict[str, str]:
+        by_name = self._grad_req_by_argument(grad_req, data_names, arg_names)
         for name, parts in self.split.parts.items() if self.split is not None else ():
             by_name.update(dict.fromkeys([part.name for part in parts], by_name.pop(name)))
         return by_name
 
-    def _grad_req_of_whole(self, grad_req: str | list[str] | dict[str, str], data_names: Any, arg_names: list[str]):
+    def _grad_req_by_argument(self, grad_req: str | list[str] | dict[str, str], data_names: Any, arg_names: list[str]) -> dict[str, str]:
         if isinstance(grad_req, (list, tuple)):
             if len(grad_req) != len(arg_names):
                 raise MXNetError(f"grad_req: a list needs one entry per argument ({len(arg_names)}), received {len(grad_req)}")

@@ -472,7 +472,7 @@ class Module(TrainingCheckpoints, SharesWithTorch, BaseModule):
         arrays, names = group.param_arrays, self._param_names
         if self._split is not None:
             self._split.set_optimizer(self._optimizer, kvstore)
-            self._split.take_first(self._arg_params)
+            self._split.take_initial_values(self._arg_params)
             group.set_params({name: self._arg_params[name] for name in self._split.parts}, {})
             arrays, names = self._split.others(arrays, names, names=names)
         if kvstore:
@@ -504,7 +504,7 @@ class Module(TrainingCheckpoints, SharesWithTorch, BaseModule):
         for part in ("_optimizer", "_kvstore", "_update_on_kvstore", "_updater", "_updated_names"):
             setattr(self, part, getattr(shared_module, part))
         if self._split is not None:
-            self._split.borrow(shared_module._split)  # type: ignore[attr-defined]  # a Module
+            self._split.borrow(getattr(shared_module, "_split", None))
         self.optimizer_initialized = True
 
     # -- one batch ---------------------------------------------------------------------------------------------------------------

@@ -75,8 +75,6 @@ class SplitParameters:
         self._first = len(symbol.list_arguments())  # the optimizer's number of the first part; those of other parameters are below
         numbers = [part.name for parts in self.parts.values() for part in parts]
         self._numbers = {name: self._first + i for i, name in enumerate(numbers)}
-        self._heights = {node.name: layer.op.units for layer in self.symbol._nodes() if layer.op is not None and hasattr(layer.op, "of_ranks")
-                         for node in _variables(layer)}
 
     # -- names and values --------------------------------------------------------------------------------------------------------
 
@@ -86,7 +84,7 @@ class SplitParameters:
 
     def shape(self, name: str, arrays: Sequence[NDArray]) -> tuple[int, ...]:
         """Return the shape of a whole parameter."""
-        return (self._heights[self.parts[name][0].name], *arrays[0].shape[1:])
+        return (self.parts[name][0].height, *arrays[0].shape[1:])
 
     def split(self, params: Mapping[str, Any] | None) -> dict[str, Any]:
         """Return values by name, with the parts of this rank in place of a divided parameter; they are slices of its value."""
@@ -95,7 +93,7 @@ class SplitParameters:
             if name not in self.parts or value is None:
                 values.update({part.name: None for part in self.parts[name]} if name in self.parts else {name: value})
                 continue
-            height = self._heights[self.parts[name][0].name]
+            height = self.parts[name][0].height
             if value.shape[:1] != (height,):
                 raise MXNetError(f"{name}: the network has {height} rows, received a value of shape {value.shape}")
             values.update({part.name: value[part.begin:part.end] for part in self.parts[name]})
@@ -104,10 +102,10 @@ class SplitParameters:
     def gathered(self, name: str, arrays: Sequence[NDArray]) -> NDArray:
         """Return an array for a whole parameter, on the CPU, out of those of this rank's parts; all ranks call it."""
         own = torch.cat([array._raw().detach().cpu() for array in arrays])
-        edges = self.members.edges(self._heights[self.parts[name][0].name])
+        edges = self.members.edges(self.parts[name][0].height)
         return NDArray._new(self.members.gather(own, [end - begin for begin, end in zip(edges, edges[1:])], f"values of {name}"), cpu())
 
-    def take_first(self, params: Mapping[str, NDArray]) -> None:
+    def take_initial_values(self, params: Mapping[str, NDArray]) -> None:
         """Replace whole values by those of rank 0, as a kvstore does with other parameters."""
         net = self.members._group
         for name in self.parts if net is not None else ():
@@ -191,24 +189,11 @@ class SplitParameters:
         for name, parts in self.parts.items():
             state = updater.states.pop(keys[name], None)
             for part, array in zip(parts, arrays[name]) if state is not None else ():
-                height = self._heights[part.name]
-
-                def take(whole: NDArray, part: Part = part, ctx: Any = array.ctx, height: int = height) -> NDArray:
-                    rows = whole[part.begin:part.end] if whole.shape[:1] == (height,) else whole
+                def take(state: NDArray, part: Part = part, ctx: Any = array.ctx) -> NDArray:
+                    rows = state[part.begin:part.end] if state.shape[:1] == (part.height,) else state
                     return rows.copyto(ctx)
                 self.updater.states[self._numbers[part.name]] = _each(take, state)
         self.updater.states_synced = dict.fromkeys(self.updater.states, True)
-
-
-def _variables(layer: Any) -> list[Any]:
-    """Return the variables of a layer's parts."""
-    variables, waiting = [], [node for node, _ in layer.inputs[1:]]
-    while waiting:
-        node = waiting.pop()
-        if node.op is None:
-            variables.append(node)
-        waiting += [child for child, _ in node.inputs]
-    return variables
 
 
 def _each(change: Callable[..., NDArray], state: Any, *others: Any) -> Any:

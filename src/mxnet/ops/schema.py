@@ -170,7 +170,7 @@ class Attribute:
         self.name, self.default, self.required = name, default, required
         self.note = ""
         try:
-            self.kind, self.optional, self.choices, self.bounds = _meaning(annotation)
+            self.kind, self.optional, self.choices, self.bounds = _parsed(annotation)
         except TypeError as error:
             raise TypeError(f"operator {operator}: attribute `{name}` has the annotation {error}") from None
         if self.choices is not None:
@@ -213,18 +213,8 @@ class Attribute:
         return value
 
 
-_meanings: dict[int, tuple] = {}  # by the annotation's id: those of Literals in another order are equal
-
-
-def _meaning(annotation: Any) -> tuple[Any, bool, Optional[tuple], Optional[Between]]:
-    """Return the kind that an annotation means, whether None is allowed, the choices and the bounds."""
-    known = _meanings.get(id(annotation))
-    if known is None:
-        known = _meanings[id(annotation)] = (annotation, *_parsed(annotation))  # the first keeps the id
-    return known[1:]
-
-
 def _parsed(annotation: Any) -> tuple[Any, bool, Optional[tuple], Optional[Between]]:
+    """Return the kind that an annotation means, whether None is allowed, the choices and the bounds."""
     optional, choices, bounds = False, None, None
     if annotation != Axes and typing.get_origin(annotation) in (Union, types.UnionType):
         members = typing.get_args(annotation)

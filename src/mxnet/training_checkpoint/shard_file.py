@@ -115,7 +115,7 @@ class _Output:
             self._direct = 0
 
     def finish(self, sync: bool) -> int:
-        """Write the last block, by default sync the file to the disk, and return its size."""
+        """Write the last block, with `sync` also to the disk itself, and return the size of the file."""
         if self._filled:
             self._write(-(-self._filled // _PAGE) * _PAGE if self._direct else self._filled)
         os.ftruncate(self._file, self._size)
