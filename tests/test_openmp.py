@@ -67,3 +67,17 @@ def test_alone_holds_for_the_call_and_for_this_thread_only():
 
 def _interrupted():
     raise KeyboardInterrupt
+
+
+def test_a_kernel_that_limits_its_threads_may_use_those_of_the_caller_outside():
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(3)
+        assert openmp.alone(lambda: (openmp.num_threads(), openmp.most())) == (1, 3)
+        assert openmp.most() == 3
+        with pytest.raises(ZeroDivisionError):
+            openmp.alone(lambda: 1 // 0)
+        torch.set_num_threads(1)
+        assert openmp.most() == openmp.alone(openmp.most) == 1
+    finally:
+        torch.set_num_threads(before)

@@ -20,6 +20,7 @@ from .graph.runtime.session import Session
 from .ndarray import NDArray, deferred_errors, handles, memory_format
 from .ndarray.dispatch import Marked
 from .ops import differentiation, failures, integers, random_state, sparse_input_linear
+from .ops.grad_mode import no_grad
 from .symbol import inference, split_layers
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ class Executor:
 
     _leaves: Any  # list of (number of the argument, leaf), where there are heads
     _heads: list[Any] | None
+    _explicit: Any  # (graph, outputs, what its backward needs, the inputs with gradients) where torch's autograd is not used
     _random_state: Any  # the result of `random_state.get_state`
     _monitor_callback: Callable[[str, NDArray], object] | None
     _watcher: ExecutorWatcher | None
@@ -87,7 +89,7 @@ class Executor:
         self._sparse = (given or sparse_run.makes_sparse(symbol._nodes())) and not group2ctx and self._session.runs_sparse
         if given and not self._sparse:
             sparse_run.announce_dense("a graph with loops or branches, or on several devices,")
-        self._leaves, self._heads, self._random_state = None, None, None
+        self._leaves, self._heads, self._explicit, self._random_state = None, None, None, None
         self._single_threaded = False  # True if the calls recorded by the last `forward` are too cheap for several threads
         self.finished: dict[int, Callable[[], object]] = {}  # by number of the argument: called as soon as backward has computed the gradient
         self._delivered: set[int] = set()
@@ -137,7 +139,7 @@ class Executor:
         try:
             results = self._run(bool(is_train), differentiate=bool(is_train))
         except DelayedError as error:
-            self._leaves = self._heads = self._outputs = None
+            self._leaves = self._heads = self._explicit = self._outputs = None
             self._outputs = deferred_errors.results(self.outputs, error)
             return self._outputs
         if self._sparse:
@@ -161,6 +163,7 @@ class Executor:
         """Compute the outputs; with `differentiate`, keep the intermediate results for `backward`."""
         arrays = [(self.aux_arrays if is_aux else self.arg_arrays)[i] for is_aux, i in self._places]
         self._watcher = self._monitor_callback and self._new_watcher(self._monitor_callback)
+        self._explicit = None
         wanted = [(k, i) for k, (is_aux, i) in enumerate(self._places) if not is_aux and self._reqs[i] != "null"] if differentiate else []
         if self._sparse:
             leaves = self._sparse_leaves(arrays, wanted)
@@ -171,11 +174,39 @@ class Executor:
             if is_train or self._session.always_writes:
                 self._session.prepare(arrays, tensors, is_train, differentiate)
             tensors = [t.detach() if t.requires_grad else t for t in tensors]
+            if wanted and self._run_explicit(tensors, wanted):
+                return self._explicit[1][:len(self._output_names)]
             leaves = self._dense_leaves(tensors, wanted)
             self._single_threaded = bool(leaves) and self._session.runs_single_threaded(tensors, self._ctx)
             heads = results = self._session.run(tensors, self._ctx, is_train, bool(leaves), self._watcher, self._single_threaded)
         self._leaves, self._heads = (leaves, heads) if leaves else (None, None)
         return results[:len(self._output_names)]
+
+    def _run_explicit(self, tensors: list[torch.Tensor], wanted: list[tuple[int, int]]) -> bool:
+        """Compute the outputs without torch's autograd, and keep what `_backward_explicit` needs; return False where that is not possible."""
+        if self._watcher is not None or self.finished or not all(tensors[k].dtype is torch.float32 for k, _ in wanted):
+            return False
+        self._single_threaded = self._session.runs_single_threaded(tensors, self._ctx)
+        run = self._session.run_explicit(tensors, self._ctx, [k for k, _ in wanted], self._single_threaded)
+        if run is not None:
+            self._explicit = *run, wanted
+            self._leaves = self._heads = None
+        return run is not None
+
+    def _backward_explicit(self, out_grads: Sequence[NDArray | None]) -> None:
+        graph, outputs, recorded, wanted = self._explicit
+        self._explicit = None
+        seeds = [self._seed(i, output, out_grads) if through else None for i, (output, through) in enumerate(zip(outputs, graph.recorded))]
+        arguments = recorded, seeds, [k for k, _ in wanted]
+        with no_grad():
+            gradients = openmp.alone(graph.backward, *arguments) if self._single_threaded else graph.backward(*arguments)
+        reached = dict(zip((i for _, i in wanted), gradients))
+        for i, req in enumerate(self._reqs):
+            gradient = reached.get(i)
+            if gradient is not None:
+                Marked(self.grad_arrays[i], req).take(gradient)
+            elif req == "write":
+                self.grad_arrays[i][:] = 0
 
     def _new_watcher(self, callback: Callable[[str, NDArray], object]) -> ExecutorWatcher:
         return ExecutorWatcher(lambda name, operator, tensor: callback(handles.MonitorName(name), NDArray._new(tensor, self._ctx)), self._monitor_all)
@@ -250,8 +281,11 @@ class Executor:
         for g in out_grads:
             if g is not None and not isinstance(g, NDArray):
                 raise TypeError(f"backward: the gradients of the outputs must be NDArrays, received {type(g).__name__}")
-        if self._heads is None:
+        if self._heads is None and self._explicit is None:
             self._run_again(is_train)
+        if self._explicit is not None:
+            self._backward_explicit(out_grads)
+            return
         if self._heads is None:
             return
         heads, seeds = [], []
@@ -259,14 +293,8 @@ class Executor:
             if not head.requires_grad:
                 continue
             head = getattr(head, "shadow", head)  # of recorded integers; see ops/integers.py
-            seed = out_grads[i] if i < len(out_grads) else None
-            if seed is None and i < len(self._output_names) and self._needs_gradient(i):
-                raise MXNetError(f"backward: output '{self._output_names[i]}' is not the output of a loss layer, so its gradient must be given "
-                                 "in out_grads; to minimize the output itself pass it through mx.sym.make_loss")
-            if seed is not None and seed.shape != tuple(head.shape):
-                raise MXNetError(f"backward: the gradient of output '{self._output_names[i]}' has shape {seed.shape}, the output {tuple(head.shape)}")
             heads.append(head)
-            seeds.append(self._ones(head) if seed is None else seed._raw().to(head.device, head.dtype))
+            seeds.append(self._seed(i, head, out_grads))
         leaves, self._leaves, self._heads = self._leaves, None, None
         if heads and leaves:
             try:
@@ -291,6 +319,16 @@ class Executor:
                 self._delivered.remove(i)
             elif self._reqs[i] == "write":
                 self.grad_arrays[i][:] = 0
+
+    def _seed(self, i: int, head: torch.Tensor, out_grads: Sequence[NDArray | None]) -> torch.Tensor:
+        """Return the gradient of an output, as it was given; ones where it is not used."""
+        seed = out_grads[i] if i < len(out_grads) else None
+        if seed is None and i < len(self._output_names) and self._needs_gradient(i):
+            raise MXNetError(f"backward: output '{self._output_names[i]}' is not the output of a loss layer, so its gradient must be given "
+                             "in out_grads; to minimize the output itself pass it through mx.sym.make_loss")
+        if seed is not None and seed.shape != tuple(head.shape):
+            raise MXNetError(f"backward: the gradient of output '{self._output_names[i]}' has shape {seed.shape}, the output {tuple(head.shape)}")
+        return self._ones(head) if seed is None else seed._raw().to(head.device, head.dtype)
 
     def _ones(self, head: torch.Tensor) -> torch.Tensor:
         """Return ones that are expanded from one number. Only losses have no seed, and they hardly use its values."""

@@ -2,16 +2,18 @@
 
 After an operator they spin for milliseconds. If OpenVINO runs next, they take cores from its threads: AlexNet took 11.8 instead of 8.1 ms on two
 cores after one call of `mx.nd.relu`; `rest` ends them. For small operators the overhead of a parallel region exceeds its gain, and spinning threads
-slow the others down; `alone` runs them on one thread.
+slow the others down; `alone` runs them on one thread, except for kernels that limit their number of threads by their work (`most`).
 """
 import ctypes
 import functools
 import pathlib
+import threading
 from collections.abc import Callable
 from typing import Any
 
 import torch
 
+_outside = threading.local()  # its `count`: the number of threads that `alone` has set aside
 _SOFT = 1  # omp_pause_soft: ends the threads and keeps the settings
 
 
@@ -40,6 +42,11 @@ def num_threads() -> int:
     return thread_functions()[0]()
 
 
+def most() -> int:
+    """Return the number of threads that a kernel may use which limits it by its work: in `alone` that of the caller outside."""
+    return getattr(_outside, "count", 0) or num_threads()
+
+
 def rest() -> None:
     """End the spinning threads of torch's operators in this thread's pool; the next operator starts them again."""
     pause = pause_function()
@@ -59,7 +66,9 @@ def alone(call: Callable[..., Any], *arguments: Any) -> Any:
     if before == 1:
         return call(*arguments)
     try:
+        _outside.count = before
         put(1)
         return call(*arguments)
     finally:
         put(before)
+        _outside.count = 0

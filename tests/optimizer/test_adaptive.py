@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
-import torch
 
 import mxnet as mx
 from mxnet import nd
+from mxnet.kernels.nn import optimizer_update
 from optimizer_checks import check_rows, check_steps
 
 # (name, arguments, the weight after three steps with learning_rate=0.1, wd=0.1, rescale_grad=0.5), from MXNet 1.9.1
@@ -113,13 +113,28 @@ def test_adam_moves_small_weights_together_as_each_by_itself(options):
     assert results[0] == results[1]
 
 
-def test_adam_asks_torch_once_for_all_small_weights(monkeypatch):
+def test_adam_calls_one_kernel_for_all_small_weights(monkeypatch):
     calls = []
-    fused = torch._fused_adam_
-    monkeypatch.setattr(torch, "_fused_adam_", lambda weights, *args, **kwargs: (calls.append(len(weights)), fused(weights, *args, **kwargs))[1])
+    together = optimizer_update.adam_together
+    monkeypatch.setattr(optimizer_update, "adam_together", lambda weights, *args: (calls.append(len(weights)), together(weights, *args))[1])
     updater = mx.optimizer.get_updater(mx.optimizer.Adam())
     updater([0, 1, 2], [nd.ones((2,))] * 3, [nd.ones((2,)) for _ in range(3)])
     assert calls == [3]
+
+
+def test_adam_of_more_small_weights_than_one_call_takes():
+    updater, weights = mx.optimizer.get_updater(mx.optimizer.Adam(learning_rate=0.5)), [nd.array([i, 1.0]) for i in range(11)]
+    updater(list(range(11)), [nd.array([1.0, -2.0 * (i == 9)]) for i in range(11)], weights)
+    assert np.allclose([w.asnumpy() for w in weights], [[i - 0.5, 1.5 if i == 9 else 1.0] for i in range(11)], atol=1e-5)
+
+
+def test_adam_with_a_learning_rate_that_depends_on_the_number_of_updates_of_each_weight():
+    schedule = mx.lr_scheduler.FactorScheduler(1, 0.5, base_lr=1.0)
+    updater = mx.optimizer.get_updater(mx.optimizer.Adam(learning_rate=1.0, lr_scheduler=schedule))
+    weights = [nd.zeros((1,)) for _ in range(2)]
+    updater(1, nd.ones((1,)), weights[1])  # weight 1 is one update ahead
+    updater([0, 1], [nd.ones((1,))] * 2, weights)
+    assert [round(w.asscalar().item(), 4) for w in weights] == [-1.0, -1.5]
 
 
 def test_what_a_program_made_of_adam_is_called_for_each_weight():

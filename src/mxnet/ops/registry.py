@@ -67,6 +67,7 @@ class Operator(Traits):
     calibrates: "tuple[Literal['input', 'output'], int] | None" = None  # the input or output whose calibrated range it takes
     raw: Callable
     fn: Callable
+    own_gradient: Callable | None = None  # as `gradient` has registered it
     view: Callable | None = None  # the function whose result shares the memory of the first input, where there is one
     inputs: tuple[str, ...]
     optional_inputs: frozenset[str]
@@ -289,7 +290,7 @@ class Operator(Traits):
         ``backward(out_grads, inputs, outputs, **attributes)`` returns one gradient (or None) for each input; all are tuples of
         tensors. It runs under torch's autograd, so a gradient made of differentiable operations can be differentiated again.
         """
-        self.fn = _with_gradient(self, backward, of_integers)
+        self.fn, self.own_gradient = _with_gradient(self, backward, of_integers), backward
         return backward
 
     def shape_rule(self, rule: Callable) -> Callable:

@@ -92,7 +92,10 @@ class Adam(Optimizer):
     def _rates(self, index: int | str, weight: NDArray, grad: NDArray) -> tuple[float, float]:
         """Count an update; return its learning rate, corrected for the first steps, and its weight decay."""
         lr, wd, t = self._begin(index, weight, grad)
-        return lr * (math.sqrt(1.0 - self.beta2 ** t) / (1.0 - self.beta1 ** t)), wd
+        return lr * self._correction(t), wd
+
+    def _correction(self, t: int) -> float:
+        return math.sqrt(1.0 - self.beta2 ** t) / (1.0 - self.beta1 ** t)
 
     def _move(self, weight: NDArray, grad: NDArray, state: Any, lr: float, wd: float) -> None:
         numbers = lr, self.beta1, self.beta2, self.epsilon, wd, self.rescale_grad, self.clip_gradient
@@ -115,8 +118,8 @@ class Adam(Optimizer):
             return
         groups: dict[Any, Any] = {}  # the weights of one call
         halves = []  # those that are rounded afterwards
-        for index, weight, grad, state in zip(indices, weights, grads, states):
-            lr, wd = self._rates(index, weight, grad)
+        for weight, grad, state, (lr, wd, t) in zip(weights, grads, states, self._begin_each(indices, weights, grads)):
+            lr *= self._correction(t)
             target = weight
             if self.multi_precision and is_half(weight):
                 target, state = state

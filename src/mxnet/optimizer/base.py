@@ -252,6 +252,18 @@ class Optimizer:
         self._update_count(index)
         return self._get_lr(index), self._get_wd(index), self._index_update_count[index]
 
+    def _begin_each(self, indices: Sequence[int | str], weights: Sequence[NDArray], grads: Sequence[NDArray]) -> list[tuple[float, float, int]]:
+        """Return the results of `_begin` for several weights; a learning rate that is computed for all at once is the same if their numbers are."""
+        kind, counts = type(self), self._index_update_count
+        numbers = {counts.get(index) for index in indices}
+        if len(numbers) > 1 or None in numbers or kind._get_lr is not Optimizer._get_lr or kind._get_wd is not Optimizer._get_wd:
+            return [self._begin(index, weight, grad) for index, weight, grad in zip(indices, weights, grads)]
+        for weight, grad in zip(weights, grads):
+            check_arrays(weight, grad)
+        self._update_count(indices)
+        number = counts[indices[0]]
+        return [(lr, wd, number) for lr, wd in zip(self._get_lrs(indices), self._get_wds(indices))]
+
     # -- learning rates and weight decays --------------------------------------------------------------------------------
 
     @property

@@ -241,6 +241,8 @@ def adamax(weight: torch.Tensor, grad: torch.Tensor, mean: torch.Tensor, largest
 def adam_together(weights: Tensors, grads: Tensors, means: Tensors, variances: Tensors,
                   lr: float, beta1: float, beta2: float, epsilon: float, wd: float, rescale: float, clip: float | None) -> None:
     """Update several weights, selected by `small`, as `adam` does for each."""
+    if kernels.adam_together(weights, grads, means, variances, lr, beta1, beta2, epsilon, wd, rescale, clip or None):
+        return
     grads = cast_together(grads, weights)
     if clip or rescale != 1:
         grads = torch._foreach_mul(grads, rescale)
@@ -268,6 +270,9 @@ def _forever(device: torch.device) -> torch.Tensor:
 def adam(weight: torch.Tensor, grad: torch.Tensor, mean: torch.Tensor, var: torch.Tensor, lr: float, beta1: float, beta2: float, epsilon: float,
          wd: float, rescale: float, clip: float | None) -> None:
     """Update a weight by ``-lr * mean / (sqrt(var) + epsilon)``; `lr` contains the bias correction of the first steps."""
+    if weight.numel() < kernels.WORTHWHILE \
+            and kernels.adam_together((weight,), (grad,), (mean,), (var,), lr, beta1, beta2, epsilon, wd, rescale, clip or None):
+        return
     if clip or rescale != 1:
         if _in_order(kernels.adam, weight, grad, mean, var, lr, beta1, beta2, epsilon, wd, rescale, clip or None):
             return

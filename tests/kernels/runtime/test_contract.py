@@ -13,11 +13,18 @@ needs_compiler = pytest.mark.skipif(kernels.load("nn/nms") is None, reason="no C
 
 
 @pytest.fixture
-def some():
-    made = Contract("some", {"data": "T (n, c) strided", "table": "T (c, 2 * n) optional", "images": "float32 (n, c, h, h) last optional"},
+def declare():
+    """Declare a contract that ends with the test."""
+    declared = []
+    yield lambda *args, **kwargs: declared.append(Contract(*args, **kwargs)) or declared[-1]
+    for each in declared:
+        contract._contracts.remove(each)
+
+
+@pytest.fixture
+def some(declare):
+    return declare("some", {"data": "T (n, c) strided", "table": "T (c, 2 * n) optional", "images": "float32 (n, c, h, h) last optional"},
                 integers=("step",), where={"half": "c // step"}, preconditions=("half >= 1",), work="n * c")
-    yield made
-    contract._contracts.remove(made)
 
 
 @pytest.mark.parametrize("table", [None, torch.ones(3, 4)])
@@ -146,3 +153,12 @@ def test_where_nothing_compiles_there_is_no_plan(without_kernels):
         assert OVERLAPS.plan((torch.ones(2, 4), torch.ones(3, 4))) is None
         with pytest.raises(MXNetError, match="kernel nn/nms.overlaps: it cannot run on this machine"):
             OVERLAPS((torch.ones(2, 4), torch.ones(3, 4)))
+
+
+def test_of_a_flat_array_only_the_number_of_elements_counts(declare):
+    one = declare("flat", {"data": "T (n) flat", "other": "float32 (n) flat optional"})
+    assert one.check((torch.ones(2, 3), torch.ones(6)), ())["n"] == 6
+    assert one.check((torch.ones(()), None), ())["n"] == 1
+    assert one.check((torch.ones(2, 3), torch.ones(5)), ()) is None
+    assert one.check((torch.ones(3, 2).t(), None), ()) is None
+    assert "`other` must be float32 (n) flat optional for T=float32, n=6" in str(one.error((torch.ones(2, 3), torch.ones(5)), ()))

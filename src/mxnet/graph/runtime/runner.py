@@ -35,6 +35,7 @@ from ..tuning.cache import NATIVE, CachedChoice, CacheEntry
 from ..tuning.comparison import Comparing
 from ..tuning.inference_states import Compiled, Native, State, Validating, Warmup
 from . import batch_norm_conditioning, threading_policy
+from .explicit_gradients import ExplicitGraph
 from .half_precision import warn_if_slow
 from .monitoring import MOMENTS, Watcher, hides_outputs
 
@@ -122,6 +123,7 @@ class GraphRunner:
         self._single_threaded: dict[tuple, bool] = {}  # by shapes of data
         self._norms = batch_norm_conditioning.batch_norms(nodes)
         self._ill_conditioned: dict[tuple, bool] = {}  # by shapes of data
+        self._explicit: dict[tuple, ExplicitGraph | None] = {}  # by the module that trains, and the inputs with gradients
         self._lock = threading.RLock()
 
     def __call__(self, inputs: Sequence[torch.Tensor], is_train: bool = False, ctx: Context | None = None,
@@ -155,6 +157,20 @@ class GraphRunner:
             if located is error:
                 raise
             raise located from error
+
+    def explicit(self, inputs: Sequence[torch.Tensor], device: torch.device, wanted: Sequence[int]) -> ExplicitGraph | None:
+        """Return the training graph with gradients for the inputs in these places, if torch's autograd is not needed for them."""
+        if device.type != "cpu" or not self._freezes or self._compares or self.node_devices or dispatch.graph_observer is not None:
+            return None
+        if tuple([inputs[i].shape for i in self._data]) not in self._fit or not self._same_weights(inputs):
+            self._check(inputs)
+        module: Any = self._native(inputs, True, device).__self__  # type: ignore[attr-defined]  # a bound method
+        key = module, *wanted
+        if key not in self._explicit:
+            if len(self._explicit) >= _MOST_SHAPES:
+                self._explicit.clear()
+            self._explicit[key] = ExplicitGraph.of(module, wanted)
+        return self._explicit[key]
 
     def _same_weights(self, inputs: Sequence[torch.Tensor]) -> bool:
         """Return True if these weights were checked before: compared by identity, since networks have hundreds."""
@@ -363,7 +379,7 @@ class GraphRunner:
         if function is None:
             module = copied(self.lowered(is_train, device, inputs))
             bulk = environment.get_bool("MXNET_EXEC_BULK_EXEC_TRAIN" if is_train else "MXNET_EXEC_BULK_EXEC_INFERENCE") and not as_eager
-            self.reports[is_train, device] = registry.prepare(module, device, exact=self._exact) if bulk else []
+            self.reports[is_train, device] = registry.prepare(module, device, exact=self._exact, training=is_train) if bulk else []
             if as_eager:
                 self.reports[is_train, device] = ["exact: as eager execution, for batch norms of few values"]
             elif is_train and self.reports[is_train, device]:

@@ -10,6 +10,7 @@ from ...ndarray.dispatch import mode
 from ...symbol.node import auxiliary, topological
 from ..tuning.inference_states import State
 from . import sparse_run
+from .explicit_gradients import ExplicitGraph, Recorded
 from .monitoring import Watcher
 from .runner import GraphRunner
 
@@ -77,6 +78,30 @@ class Session:
                 mode.training = before
             if switched:
                 torch._C._set_grad_enabled(not recorded)
+
+    def run_explicit(self, tensors: Sequence[torch.Tensor], ctx: Context, wanted: Sequence[int],
+                     single_threaded: bool) -> tuple[ExplicitGraph, list[torch.Tensor], Recorded] | None:
+        """Train without torch's autograd: return the graph, the outputs, and what its `backward` needs; None where that is not possible.
+
+        The gradients are those of the inputs in the places `wanted`. Where this call fails, `run` raises the error.
+        """
+        threads.poll()
+        before, switched = mode.training, torch.is_grad_enabled()
+        try:  # as in `run`
+            mode.training = True
+            if switched:
+                torch._C._set_grad_enabled(False)
+            graph = self.runner.explicit(tensors, ctx.torch_device, wanted)
+            if graph is None:
+                return None
+            run = openmp.alone(graph.forward, tensors) if single_threaded else graph.forward(tensors)
+            return None if run is None else (graph, *run)
+        except Exception:
+            return None
+        finally:
+            mode.training = before
+            if switched:
+                torch._C._set_grad_enabled(True)
 
     def decided(self, tensors: Sequence[torch.Tensor], ctx: Context) -> State | None:
         """Return the final state of inference on tensors like these; None if it is not decided, or the graph writes to its inputs."""

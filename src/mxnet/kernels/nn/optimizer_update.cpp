@@ -74,6 +74,27 @@ void run(const Params& params, const Arrays& a, int threads) {
   }
 }
 
+constexpr int kTogether = sizeof(UpdatedTogetherParams::sizes) / sizeof(int64_t);
+constexpr int64_t kShare = 1 << 15;  // elements for each thread, from which on to begin and to end a parallel region takes less than it saves
+constexpr int64_t kLine = 16;        // elements of a line of the caches
+
+// Several small weights in one parallel region: each thread updates a part of each.
+template <typename Params>
+void run_together(const Params& params, float* const* weights, const float* const* gradients, float* const* first, float* const* second,
+                  const UpdatedTogetherParams& sizes, int threads) {
+  int64_t all = 0;
+  for (int64_t size : sizes.sizes) all += size;
+#pragma omp parallel num_threads(int(std::max<int64_t>(1, std::min<int64_t>(threads, all / kShare))))
+  {
+    const int64_t thread = omp_get_thread_num(), team = omp_get_num_threads();
+    for (int i = 0; i < kTogether && sizes.sizes[i]; ++i) {
+      const int64_t size = sizes.sizes[i], lines = (size + kLine - 1) / kLine;
+      const int64_t from = lines * thread / team * kLine, end = std::min(lines * (thread + 1) / team * kLine, size);
+      if (from < end) update(params, weights[i] + from, gradients[i] + from, first[i] + from, second[i] + from, end - from);
+    }
+  }
+}
+
 }  // namespace
 
 extern "C" {
@@ -81,6 +102,16 @@ extern "C" {
 void adam(float* weight, const float* gradient, float* mean, float* square, const int64_t* index, float* copy, int64_t rows, int64_t count,
           int64_t width, const AdamParams* params, int threads) {
   run(*params, {weight, gradient, mean, square, index, copy, rows, count, width}, threads);
+}
+
+void adam_together(float* w1, float* w2, float* w3, float* w4, float* w5, float* w6, float* w7, float* w8, const float* g1, const float* g2,
+                   const float* g3, const float* g4, const float* g5, const float* g6, const float* g7, const float* g8, float* m1, float* m2, float* m3,
+                   float* m4, float* m5, float* m6, float* m7, float* m8, float* s1, float* s2, float* s3, float* s4, float* s5, float* s6, float* s7,
+                   float* s8, const UpdatedTogetherParams* sizes, const AdamParams* params, int threads) {
+  float *weights[] = {w1, w2, w3, w4, w5, w6, w7, w8}, *means[] = {m1, m2, m3, m4, m5, m6, m7, m8}, *squares[] = {s1, s2, s3, s4, s5, s6, s7, s8};
+  const float* gradients[] = {g1, g2, g3, g4, g5, g6, g7, g8};
+  static_assert(sizeof(weights) == kTogether * sizeof(*weights), "a pointer for each weight");
+  run_together(*params, weights, gradients, means, squares, *sizes, threads);
 }
 
 void adamax(float* weight, const float* gradient, float* mean, float* largest, const int64_t* index, float* copy, int64_t rows, int64_t count,

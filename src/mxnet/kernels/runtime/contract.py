@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Optional
 
 import torch
 
+from ... import openmp
 from ...base import MXNetError
 from ...suggestions import shortened
 from . import libraries
@@ -25,8 +26,8 @@ _LETTERS: dict[str, Any] = {"p": ctypes.c_void_p, "l": ctypes.c_int64, "f": ctyp
 _LETTER_OF = {kind: letter for letter, kind in _LETTERS.items()}
 _MOST_CHECKED = 1 << 10  # programs whose shapes never repeat must not fill the memory
 _LARGEST = (1 << 31) - 1
-_ARRAY = re.compile(r"(\w+) \(([^()]*)\)(?: (last|strided))?(?: (optional)| filled (-?\d+))?(?: if (\w+))?")
-_ORDERS = {None: torch.contiguous_format, "last": torch.channels_last, "strided": None}
+_ARRAY = re.compile(r"(\w+) \(([^()]*)\)(?: (last|strided|flat))?(?: (optional)| filled (-?\d+))?(?: if (\w+))?")
+_ORDERS = {None: torch.contiguous_format, "last": torch.channels_last, "strided": None, "flat": torch.contiguous_format}
 _OWN = (torch.Tensor, torch.nn.Parameter)
 
 
@@ -37,6 +38,7 @@ class _Array(NamedTuple):
     dtype: str
     dims: tuple[str, ...]
     order: Optional[torch.memory_format]
+    flat: bool
     optional: bool
     fill: Optional[int]
     condition: Optional[str]
@@ -48,8 +50,8 @@ class _Array(NamedTuple):
         if match is None:
             raise ValueError(f"{name}: {text!r} declares no array")
         dtype, dims, order, optional, fill, condition = match.groups()
-        return cls(name, dtype, tuple(d.strip() for d in dims.split(",")), _ORDERS[order], bool(optional), None if fill is None else int(fill),
-                   condition, text)
+        return cls(name, dtype, tuple(d.strip() for d in dims.split(",")), _ORDERS[order], order == "flat", bool(optional),
+                   None if fill is None else int(fill), condition, text)
 
 
 class _Violation(Exception):
@@ -65,8 +67,9 @@ class Contract:
         The name of the function that the contract protects, for messages.
     takes : dict of str to str
         The arrays, each as ``"float32 (n, c, h, w) last optional"``: the type; the size along each axis, a name, a number or an expression
-        of other names; ``last`` for channels last in memory and ``strided`` for any order, else it is contiguous; ``optional`` where None may
-        come. A type of one letter stands for any, the same wherever the letter stands. All arrays lie on a CPU.
+        of other names; ``last`` for channels last in memory and ``strided`` for any order, else it is contiguous; ``flat`` where only the number of
+        elements counts, for which the one axis stands; ``optional`` where None may come.
+        A type of one letter stands for any, the same wherever the letter stands. All arrays lie on a CPU.
     integers : tuple of str
         Names of whole numbers that come with the arrays.
     where : dict of str to str, optional
@@ -150,7 +153,7 @@ class Contract:
             except ZeroDivisionError:
                 raise _Violation(f"{name} = {text} does not exist for {_listed(names)}") from None
         for array, tensor in zip(self.takes, arrays):  # now that all names are known
-            if tensor is not None and tuple(tensor.shape) != tuple(eval(d, _NOTHING, names) for d in array.dims):
+            if tensor is not None and _shape(array, tensor) != tuple(eval(d, _NOTHING, names) for d in array.dims):
                 raise _Violation(f"`{array.name}` must be {array.text} for {_listed(names)}, received {_like(tensor)}")
         for precondition in self.preconditions:
             if not eval(precondition, _NOTHING, names):
@@ -164,10 +167,10 @@ class Contract:
             raise _Violation(f"`{array.name}` must be a dense tensor of torch's own, received {getattr(tensor, 'layout', type(tensor))}")
         dtype = str(tensor.dtype).removeprefix("torch.")
         wanted = names.setdefault(array.dtype, dtype) if len(array.dtype) == 1 else array.dtype
-        if dtype != wanted or not tensor.is_cpu or tensor.dim() != len(array.dims) \
+        if dtype != wanted or not tensor.is_cpu or len(_shape(array, tensor)) != len(array.dims) \
                 or not (array.order is None or tensor.is_contiguous(memory_format=array.order)):
             raise _Violation(f"`{array.name}` must be {array.text} on a CPU, received {_like(tensor)}")
-        for dim, size in zip(array.dims, tensor.shape):
+        for dim, size in zip(array.dims, _shape(array, tensor)):
             if dim.isidentifier():
                 names.setdefault(dim, size)
 
@@ -195,6 +198,8 @@ class Kernel(Contract):
         field is such a number, and to which the function takes a pointer. No address may depend on a number.
     threads : bool
         True if the function has a parameter for the number of threads.
+    limits_threads : bool
+        True if the function itself uses fewer threads for little work. It then gets all also where operators run on one, see `openmp.most`.
     multiplies : str
         An expression for the number of multiplications. From `denormals.HEAVY` on, denormal numbers count as zero during the call.
 
@@ -207,7 +212,8 @@ class Kernel(Contract):
     def __init__(self, library: str, entry: str, takes: Mapping[str, str], makes: Mapping[str, str] | None = None, *, integers: Sequence[str] = (),
                  where: Mapping[str, str] | None = None, preconditions: Sequence[str] = (), work: str = "0",
                  sizes: Sequence[str] | Mapping[str, str] = (), parameters: Optional[type[ctypes.Structure]] = None,
-                 numbers: str | type[ctypes.Structure] = "", threads: bool = True, multiplies: str = "0"):
+                 numbers: str | type[ctypes.Structure] = "", threads: bool = True, limits_threads: bool = False, multiplies: str = "0"):
+        self.team: Callable[[], int] = openmp.most if limits_threads else torch.get_num_threads
         self.library, self.entry, self.threads, self.parameters = library, entry, threads, parameters
         self._makes, self._multiplies = dict(makes or {}), multiplies
         if parameters is None:
@@ -295,7 +301,7 @@ class Plan:
             raise MXNetError(f"kernel {self._kernel.name}: {error}") from None
         try:
             given = numbers if self._number_struct is None else (ctypes.byref(self._number_struct(*numbers)),)
-            arguments = (*pointers, *self._sizes, *given, torch.get_num_threads()) if self._threads else (*pointers, *self._sizes, *given)
+            arguments = (*pointers, *self._sizes, *given, self._kernel.team()) if self._threads else (*pointers, *self._sizes, *given)
             if self.heavy:
                 with zeroed(HEAVY):
                     self._function(*arguments)
@@ -328,6 +334,10 @@ _contracts: list[Contract] = []
 
 def _idle(*arguments: Any) -> None:
     """Do nothing, in place of a kernel whose results are empty."""
+
+
+def _shape(array: _Array, tensor: torch.Tensor) -> tuple[int, ...]:
+    return (tensor.numel(),) if array.flat else tuple(tensor.shape)
 
 
 def _sizes(array: _Array, names: Mapping[str, Any]) -> tuple[int, ...]:

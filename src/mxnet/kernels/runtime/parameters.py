@@ -9,6 +9,8 @@ from ctypes import Structure, c_float, c_int32, c_int64
 from typing import Any
 
 MLP_LAYERS = 8  # most layers of a fused MLP
+TRAINED_LAYERS = 4  # and of one in training
+UPDATED_TOGETHER = 8  # most weights of one call of an optimizer's kernel
 _CPP_TYPES: dict[Any, str] = {c_int64: "int64_t", c_int32: "int32_t", c_float: "float"}
 
 
@@ -113,6 +115,15 @@ class FusedMlpParams(Structure):
     _fields_ = [*_int64("n"), ("widths", c_int64 * (MLP_LAYERS + 1)), *_int64("relu_mask")]
 
 
+class MlpTrainingParams(Structure):
+    """Fully connected layers in training over n rows; the widths are those of `FusedMlpParams`.
+
+    Two bits for each layer tell its activation: 0 none, 1 ReLU, 2 sigmoid, 3 tanh.
+    """
+
+    _fields_ = [*_int64("n"), ("widths", c_int64 * (TRAINED_LAYERS + 1)), *_int64("activations")]
+
+
 class BatchNormForwardParams(Structure):
     """Batch normalization, with a ReLU or not; with `streaming` results are written by non-temporal stores."""
 
@@ -129,6 +140,12 @@ class AdamParams(Structure):
     """An update by Adam; `rest1` and `rest2` are 1 - beta1 and 1 - beta2, and a `clip` below 0 clips nothing."""
 
     _fields_ = _float("lr", "beta1", "beta2", "rest1", "rest2", "epsilon", "wd", "rescale", "clip")
+
+
+class UpdatedTogetherParams(Structure):
+    """The numbers of elements of several weights, 0 behind the last."""
+
+    _fields_ = [("sizes", c_int64 * UPDATED_TOGETHER)]
 
 
 class AdamaxParams(Structure):

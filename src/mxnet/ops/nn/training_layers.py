@@ -1,12 +1,16 @@
 """Layers of training graphs: a kernel computes them, or the operator's own function where the kernel does not fit."""
-from typing import Any, Optional
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Optional
 
 import torch
 
 from ...kernels.conv import convolution as direct
+from ...kernels.gemm import mlp_training
 from ...kernels.nn import batch_norm as fused
 from ...kernels.nn import batch_norm_on_gpu as fused_on_gpu
+from .activation import activation
 from .convolution import convolution
+from .dense import fully_connected
 from .normalization import batch_norm as batch_norm_operator
 
 
@@ -39,3 +43,63 @@ def batch_norm(data: torch.Tensor, gamma: torch.Tensor, beta: torch.Tensor, movi
         out = out if residual is None else out + residual
         out = torch.relu_(out) if relu else out  # no gradient reads the overwritten values
     return out
+
+
+class DenseLayer(NamedTuple):
+    """The attributes of ``FullyConnected``, and the ``act_type`` of the activation behind it, or an empty string."""
+
+    attributes: dict[str, Any]
+    act_type: str
+
+
+class DenseLayers:
+    """Consecutive ``FullyConnected`` with their activations, called with the data and a tuple each of weights and biases (None where there is none).
+
+    Parameters
+    ----------
+    layers : list of DenseLayer
+        All with the same ``flatten`` as the first, or following one that flattens.
+    """
+
+    __name__ = "FullyConnected"  # the name in generated code and profiles
+
+    def __init__(self, layers: Sequence[DenseLayer]):
+        self._flatten = layers[0].attributes["flatten"]
+        codes = sum(mlp_training.ACTIVATIONS[layer.act_type] << 2 * i for i, layer in enumerate(layers))
+        self._own, self._layers = layers, mlp_training.Layers(codes, self.by_operators)
+
+    def __call__(self, data: torch.Tensor, weights: tuple[torch.Tensor, ...], biases: tuple[Optional[torch.Tensor], ...]) -> torch.Tensor:
+        rows = self._rows(data)
+        if rows is None:
+            return self.by_operators(data, weights, biases)
+        return self._shaped(mlp_training.forward(self._layers, rows, weights, biases), data)
+
+    def saving(self, data: torch.Tensor, weights: Sequence[torch.Tensor], biases: Sequence[Optional[torch.Tensor]]) -> Any:
+        """Return the result and what `gradients` needs, recording nothing; None if no kernel takes these arrays."""
+        rows = self._rows(data)
+        call = None if rows is None else mlp_training.saving(self._layers, rows, weights, biases)
+        return None if call is None else (self._shaped(call.results[-1], data), (call, data.shape))
+
+    def gradients(self, saved: Any, dout: torch.Tensor, wanted: Sequence[bool]) -> Optional[list[Optional[torch.Tensor]]]:
+        """Return the gradients of the data, the weights and the biases, None for those not wanted; None if no kernel takes `dout`."""
+        call, shape = saved
+        gradients = mlp_training.gradients(call, dout.reshape(call.results[-1].shape), wanted)
+        if gradients is not None and gradients[0] is not None:
+            gradients[0] = gradients[0].view(shape)
+        return gradients
+
+    def _rows(self, data: torch.Tensor) -> Optional[torch.Tensor]:
+        if data.dim() == 2:
+            return data
+        if not data.numel() or not data.dim():
+            return None
+        return data.reshape(data.shape[0], -1) if self._flatten else data.reshape(-1, data.shape[-1])
+
+    def _shaped(self, out: torch.Tensor, data: torch.Tensor) -> torch.Tensor:
+        return out if self._flatten or data.dim() == 2 else out.view(*data.shape[:-1], out.shape[-1])
+
+    def by_operators(self, out: torch.Tensor, weights: Sequence[torch.Tensor], biases: Sequence[Optional[torch.Tensor]]) -> torch.Tensor:
+        for layer, weight, bias in zip(self._own, weights, biases):
+            out = fully_connected.fn(out, weight, bias, **layer.attributes)
+            out = activation.fn(out, act_type=layer.act_type) if layer.act_type else out
+        return out

@@ -1,0 +1,144 @@
+import numpy as np
+import pytest
+import torch
+
+import mxnet as mx
+from mxnet.graph.runtime import explicit_gradients
+from mxnet.ops import differentiation
+
+
+def classifier(head="SoftmaxOutput"):
+    """Return a small network with an output layer."""
+    x = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=5, name="first")
+    x = mx.sym.FullyConnected(mx.sym.Activation(x, act_type="relu"), num_hidden=3, name="second")
+    return getattr(mx.sym, head)(x, mx.sym.reshape(mx.sym.var("label"), (-1,) if head == "SoftmaxOutput" else (4, 3)), name="out")
+
+
+def bound(symbol, label_shape=(4, 1), grad_req="write", **shapes):
+    """Return an executor with values of its own in all arrays, and gradients for all but the label, as a Module has them."""
+    if isinstance(grad_req, str):
+        grad_req = {name: grad_req for name in symbol.list_arguments() if name != "label"}
+    executor = symbol.simple_bind(mx.cpu(), grad_req=grad_req, data=(4, 6), label=label_shape, **shapes)
+    for i, (name, array) in enumerate(executor.arg_dict.items()):
+        array[:] = mx.nd.array(np.sin(np.arange(array.size) + i).reshape(array.shape)) if name != "label" else 1
+    return executor
+
+
+def step(executor, *args):
+    executor.forward(is_train=True)
+    executor.backward(*args)
+    return [executor.outputs[0].asnumpy(), *[None if g is None else g.asnumpy() for g in executor.grad_arrays]]
+
+
+def expected(executor, monkeypatch, *args):
+    """Return the same by torch's autograd."""
+    with monkeypatch.context() as patch:
+        patch.setattr(explicit_gradients.ExplicitGraph, "forward", lambda self, inputs: None)
+        return step(executor, *args)
+
+
+def check(found, right):
+    for a, b in zip(found, right):
+        assert (a is None) is (b is None)
+        if a is not None:
+            np.testing.assert_allclose(a, b, rtol=2e-5, atol=1e-6)
+
+
+@pytest.fixture
+def no_autograd(monkeypatch):
+    def fail(*args, **kwargs):
+        raise AssertionError("torch's autograd was used")
+
+    monkeypatch.setattr(differentiation, "backward", fail)
+
+
+@pytest.mark.parametrize("head, label", [("SoftmaxOutput", (4, 1)), ("LinearRegressionOutput", (4, 3)), ("MAERegressionOutput", (12,)),
+                                         ("LogisticRegressionOutput", (4, 3))])
+def test_output_layers(head, label, monkeypatch):
+    right = expected(bound(classifier(head), label), monkeypatch)
+    monkeypatch.setattr(differentiation, "backward", None)  # it is not called
+    check(step(bound(classifier(head), label)), right)
+
+
+def test_gradients_of_the_data_and_of_a_layer_read_twice(no_autograd):
+    shared, weight = mx.sym.var("data"), mx.sym.var("shared_weight")
+    first = mx.sym.FullyConnected(shared, weight, num_hidden=6, no_bias=True)
+    second = mx.sym.FullyConnected(mx.sym.tanh(first), weight, num_hidden=6, no_bias=True)
+    symbol = mx.sym.LinearRegressionOutput(mx.sym.tanh(second), mx.sym.var("label"))
+    executor = bound(symbol, (4, 6))
+    found = step(executor)
+    data, w = (executor.arg_dict[name]._data.clone().double().requires_grad_() for name in ("data", "shared_weight"))
+    out = torch.tanh(torch.tanh(data @ w.t()) @ w.t())
+    grads = torch.autograd.grad(out, [data, w], (out - 1).detach() / 6)
+    names = symbol.list_arguments()
+    for name, gradient in zip(("data", "shared_weight"), grads):
+        np.testing.assert_allclose(found[1 + names.index(name)], gradient, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("grad_req", ["add", {"first_weight": "add", "second_weight": "write", "data": "write"}])
+def test_requests(grad_req, no_autograd):
+    once, twice, names = bound(classifier()), bound(classifier(), grad_req=grad_req), classifier().list_arguments()
+    right = dict(zip(names, step(once)[1:]))
+    step(twice)
+    found = dict(zip(names, step(twice)[1:]))
+    for name, array in found.items():
+        req = "null" if name == "label" else grad_req if isinstance(grad_req, str) else grad_req.get(name, "null")
+        if req == "null":
+            assert array is None
+        else:
+            np.testing.assert_allclose(array, right[name] * (2 if req == "add" else 1), rtol=1e-5, atol=1e-7)
+
+
+def test_an_output_that_is_no_loss_needs_its_gradient(no_autograd):
+    symbol = mx.sym.FullyConnected(mx.sym.Activation(mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=5), act_type="relu"), num_hidden=3)
+    executor = symbol.simple_bind(mx.cpu(), data=(4, 6))
+    for array in executor.arg_arrays:
+        array[:] = 0.5
+    executor.forward(is_train=True)
+    with pytest.raises(mx.MXNetError, match="must be given in out_grads"):
+        executor.backward()
+    executor.forward(is_train=True)
+    with pytest.raises(mx.MXNetError, match=r"has shape \(2, 3\), the output \(4, 3\)"):
+        executor.backward(mx.nd.ones((2, 3)))
+    executor.forward(is_train=True)
+    executor.backward(mx.nd.ones((4, 3)))
+    assert executor.grad_dict["data"].asnumpy().tolist() == [[3 * 5 * 0.25] * 6] * 4
+
+
+def test_backward_again_and_after_inference_runs_the_graph_again(no_autograd):
+    executor = bound(classifier())
+    right = step(executor)
+    executor.grad_dict["first_weight"][:] = 0
+    executor.backward()
+    check([None if g is None else g.asnumpy() for g in executor.grad_arrays], right[1:])
+    executor.grad_dict["first_weight"][:] = 0
+    executor.forward(is_train=False)
+    executor.backward()
+    check([None if g is None else g.asnumpy() for g in executor.grad_arrays], right[1:])
+
+
+def test_results_and_gradients_are_owned(no_autograd):
+    executor = bound(classifier())
+    step(executor)
+    kept = [executor.outputs[0]._data, *[g._data for g in executor.grad_arrays if g is not None]]
+    assert len({t.data_ptr() for t in kept}) == len(kept) == 6 and all(t.is_contiguous() for t in kept)
+
+
+def test_what_needs_torchs_autograd_uses_it(monkeypatch):
+    calls = []
+    backward = differentiation.backward
+    monkeypatch.setattr(differentiation, "backward", lambda *args, **kwargs: (calls.append(1), backward(*args, **kwargs))[1])
+    data = mx.sym.var("data")
+    step(bound(mx.sym.SoftmaxOutput(mx.sym.FullyConnected(mx.sym.exp(data), num_hidden=3), mx.sym.var("label")), (4,)))  # the gradient of exp
+    monitored = bound(classifier())
+    monitored.set_monitor_callback(lambda name, array: None)
+    step(monitored)
+    step(bound(mx.sym.SoftmaxOutput(mx.sym.FullyConnected(mx.sym.Dropout(data, p=0.5), num_hidden=3), mx.sym.var("label")), (4,)))
+    assert len(calls) == 3
+
+
+def test_wrong_shapes_get_the_usual_error():
+    executor = bound(classifier())
+    executor.arg_dict["second_weight"]._data = torch.zeros(3, 7)
+    with pytest.raises(mx.MXNetError, match="second"):
+        executor.forward(is_train=True)
