@@ -3,8 +3,11 @@ import pytest
 import torch
 
 import mxnet as mx
+from mxnet import kernels
 from mxnet.graph.runtime import explicit_gradients
 from mxnet.ops import differentiation
+
+pytestmark = pytest.mark.skipif(kernels.load("gemm/mlp_training") is None, reason="no C++ compiler")
 
 
 def classifier(head="SoftmaxOutput"):

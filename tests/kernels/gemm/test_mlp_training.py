@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 import torch
 
-from mxnet import openmp
+from mxnet import kernels, openmp
 from mxnet.base import MXNetError
 from mxnet.kernels.gemm import mlp_training
 from mxnet.ops.nn.training_layers import DenseLayer, DenseLayers
+
+pytestmark = pytest.mark.skipif(kernels.load("gemm/mlp_training") is None, reason="no C++ compiler")
 
 
 @contextlib.contextmanager

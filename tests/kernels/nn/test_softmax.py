@@ -67,3 +67,56 @@ def test_other_axes_and_no_numbers_are_left_to_torch(shape, axis, monkeypatch):
     used_from(monkeypatch, 0, softmax)
     data = torch.ones(shape)
     assert torch.equal(softmax.softmax(data, axis), torch.softmax(data, axis))
+
+
+@needs_compiler
+@pytest.mark.parametrize("n, w", [(1, 1), (3, 5), (64, 10), (7, 100), (5, 1000), (2, 70001)])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int64, torch.int32, torch.uint8])
+def test_log_likelihoods_and_their_gradient(n, w, dtype):
+    random = torch.Generator().manual_seed(0)
+    data = torch.randn(n, w, generator=random).mul_(5).requires_grad_()
+    classes = torch.randint(0, min(w, 200), (n,), generator=random).to(dtype)
+    dout = torch.randn(n, generator=random)
+    out = softmax.log_likelihood(data, classes)
+    double = data.detach().double().requires_grad_()
+    expected = torch.log_softmax(double, 1).gather(1, classes.long().view(-1, 1)).view(-1)
+    assert torch.allclose(out.double(), expected, rtol=1e-6, atol=1e-6)
+    gradient, right = torch.autograd.grad(out, data, dout)[0], torch.autograd.grad(expected, double, dout.double())[0]
+    assert torch.allclose(gradient.double(), right, rtol=2e-6, atol=1e-6)
+
+
+@needs_compiler
+def test_classes_outside_of_a_line_are_the_nearest_ones():
+    data = torch.tensor([[0.0, 1.0, 3.0]]).expand(7, 3).contiguous()
+    classes = torch.tensor([-5, -0.5, 1.9, 2.0, 7.0, float("inf"), float("nan")])
+    expected = torch.log_softmax(data, 1)[0][torch.tensor([0, 0, 1, 2, 2, 2, 0])]
+    assert torch.allclose(softmax.log_likelihood(data, classes), expected)
+    assert torch.allclose(softmax.log_likelihood(data[:2], torch.tensor([-1, 9])), expected[[0, 3]])
+
+
+@needs_compiler
+def test_log_likelihoods_of_large_and_of_infinite_numbers():
+    data = torch.tensor([[1e30, 0.0], [-1000.0, 0.0], [float("-inf"), 0.0], [float("nan"), 0.0]]).requires_grad_()
+    out = softmax.log_likelihood(data, torch.zeros(4))
+    assert out.tolist()[:3] == [0.0, -1000.0, float("-inf")] and torch.isnan(out[3])
+    gradient = torch.autograd.grad(out.sum(), data)[0]
+    assert gradient[:3].tolist() == [[0.0, 0.0], [1.0, -1.0], [1.0, -1.0]] and torch.isnan(gradient[3]).all()
+
+
+@needs_compiler
+def test_the_gradient_of_log_likelihoods_can_be_differentiated():
+    data = torch.randn(3, 4, generator=torch.Generator().manual_seed(1), dtype=torch.float32).requires_grad_()
+    classes = torch.tensor([0.0, 2.0, 3.0])
+
+    def second(function):
+        first = torch.autograd.grad(function().sum(), data, create_graph=True)[0]
+        return torch.autograd.grad(first.square().sum(), data)[0]
+
+    right = second(lambda: torch.log_softmax(data, 1).gather(1, classes.long().view(-1, 1)))
+    assert torch.allclose(second(lambda: softmax.log_likelihood(data, classes)), right, atol=1e-6)
+
+
+@needs_compiler
+@pytest.mark.parametrize("data", [torch.ones(2, 3, dtype=torch.float64), torch.ones(3, 2).t(), torch.ones(3, 3)])
+def test_log_likelihoods_of_what_the_kernel_does_not_take(data):
+    assert softmax.log_likelihood(data, torch.zeros(2)) is None

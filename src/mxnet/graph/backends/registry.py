@@ -34,7 +34,7 @@ from ... import environment
 from ...base import MXNetError
 from ...suggestions import did_you_mean
 from ...symbol import Symbol
-from ..passes import amp_casts, attention, fusion, layout, mlp_training, recurrent_layers
+from ..passes import amp_casts, attention, cross_entropy, fusion, layout, mlp_training, recurrent_layers
 from ..passes.layout import channels_last
 from ..program import Program
 
@@ -68,8 +68,8 @@ def prepare(module: fx.GraphModule, device: torch.device, fuse: bool = True, exa
     """Run the passes for torch on a module in place; return their report. Compilers with fusions of their own pass ``fuse=False``.
 
     With `exact` convolutions run on the direct kernel only, not on kernels with fewer multiplications, nor on those that split numbers;
-    ``MXNET_CONVOLUTION_ALGORITHM=exact`` sets this for all graphs. With `training` fully connected layers are fused for their gradients; in
-    inference backends do that with constant weights.
+    ``MXNET_CONVOLUTION_ALGORITHM=exact`` sets this for all graphs. With `training` fully connected layers and cross entropies are fused for
+    their gradients; in inference backends do that with constant weights.
     """
     if device.type not in ("cpu", "cuda") or not environment.get_bool("MXNET_USE_FUSION"):
         return []
@@ -80,7 +80,7 @@ def prepare(module: fx.GraphModule, device: torch.device, fuse: bool = True, exa
         report += fusion.fuse_batch_norms(module, on_gpu=True) + fusion.rectify_in_place(module) if fuse else []
         report += attention.apply(module) + amp_casts.together(module) if fuse else []
     elif fuse:
-        report += mlp_training.apply(module) if training else []
+        report += mlp_training.apply(module) + cross_entropy.apply(module) if training else []
         report += fusion.apply(module, exact or asks_for_exact()) if ordered else fusion.rectify_in_place(module)
         report += recurrent_layers.apply(module) + attention.apply(module)
     if report:

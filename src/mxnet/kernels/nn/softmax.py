@@ -1,5 +1,7 @@
-"""Softmax and log-softmax along the last axis."""
+"""Softmax and log-softmax along the last axis, and the log-likelihood of one class in each line."""
 from __future__ import annotations
+
+from typing import Any, Optional
 
 import torch
 
@@ -9,6 +11,13 @@ from ..runtime.contract import Kernel
 _WORTHWHILE = 1 << 14
 _lines, _logarithms = (Kernel("nn/softmax", name, {"data": "float32 (n, w)"}, {"out": "float32 (n, w)"}, sizes=("n", "w"))
                        for name in ("lines", "logarithms"))
+
+
+_CLASSES = {"data": "float32 (n, w)", "classes": "T (n)"}
+_rest: dict[str, Any] = {"preconditions": ("w >= 1", "T in ('float32', 'int64')"), "sizes": ("n", "w"), "limits_threads": True}
+_likelihoods = Kernel("nn/softmax", "log_likelihoods_{T}", _CLASSES, {"out": "float32 (n)", "sums": "float32 (n, 2)"}, **_rest)
+_likelihood_gradients = Kernel("nn/softmax", "log_likelihood_gradients_{T}", {**_CLASSES, "sums": "float32 (n, 2)", "dout": "float32 (n)"},
+                               {"dx": "float32 (n, w)"}, **_rest)
 
 
 def softmax(data: torch.Tensor, axis: int) -> torch.Tensor:
@@ -42,3 +51,36 @@ class _Lines(torch.autograd.Function):
     def backward(ctx, dout):
         out, = ctx.saved_tensors
         return ctx.backward_of_it(dout, out, -1, out.dtype), None, None
+
+
+def log_likelihood(data: torch.Tensor, classes: torch.Tensor) -> Optional[torch.Tensor]:
+    """Return the log-softmax of each line of `data` (N, W) at one place, `classes` (N); None if there is no kernel for these tensors.
+
+    Places are rounded towards zero, and those outside of a line are the nearest ones. Compared with the log-softmax of all places, neither the
+    result nor its gradient writes and reads an array of the data's size in between.
+    """
+    if torch.compiler.is_compiling():
+        return None
+    if classes.dtype is not torch.float32:
+        classes = classes.long()
+    plan = _likelihoods.plan((data, classes))
+    if plan is None:
+        return None
+    return _LogLikelihood.apply(data, classes, plan) if torch.is_grad_enabled() and data.requires_grad else plan((data, classes))[0]
+
+
+class _LogLikelihood(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, data, classes, plan):
+        out, sums = plan((data, classes))
+        ctx.save_for_backward(data, classes, sums)
+        return out
+
+    @staticmethod
+    def backward(ctx, dout):
+        data, classes, sums = ctx.saved_tensors
+        if not torch.is_grad_enabled():
+            return _likelihood_gradients((data, classes, sums, dout.contiguous()))[0], None, None
+        places = classes.nan_to_num(0).clamp(0, data.shape[1] - 1).long()
+        one_hot = torch.zeros_like(data).scatter_(1, places.view(-1, 1), 1)
+        return dout.view(-1, 1) * (one_hot - torch.softmax(data, 1)), None, None

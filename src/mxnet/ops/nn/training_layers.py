@@ -8,10 +8,13 @@ from ...kernels.conv import convolution as direct
 from ...kernels.gemm import mlp_training
 from ...kernels.nn import batch_norm as fused
 from ...kernels.nn import batch_norm_on_gpu as fused_on_gpu
+from ...kernels.nn import softmax as softmax_kernels
+from ..indexing import pick
 from .activation import activation
 from .convolution import convolution
 from .dense import fully_connected
 from .normalization import batch_norm as batch_norm_operator
+from .softmax import log_softmax
 
 
 class ConvolutionLayer(direct.Layer):
@@ -43,6 +46,16 @@ def batch_norm(data: torch.Tensor, gamma: torch.Tensor, beta: torch.Tensor, movi
         out = out if residual is None else out + residual
         out = torch.relu_(out) if relu else out  # no gradient reads the overwritten values
     return out
+
+
+def log_likelihood(data: torch.Tensor, index: torch.Tensor, *, keepdims: bool) -> torch.Tensor:
+    """Return ``pick(log_softmax(data), index)`` along the last axis."""
+    shape = data.shape[:-1]
+    if index.shape == shape or index.shape == (*shape, 1):
+        out = softmax_kernels.log_likelihood(data if data.dim() == 2 else data.reshape(-1, data.shape[-1]), index.reshape(-1))
+        if out is not None:
+            return out.view(*shape, 1) if keepdims else out.view(shape)
+    return pick.fn(log_softmax.fn(data), index, keepdims=keepdims)
 
 
 class DenseLayer(NamedTuple):
