@@ -10,7 +10,6 @@ from ...ops.nn.training_layers import log_likelihood
 from ..instrumentation import record_origins
 from ..program import FxNode, attributes_of, calls
 
-
 _PLAIN = {"axis": -1, "temperature": None, "dtype": None, "use_length": False}
 
 
