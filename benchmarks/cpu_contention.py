@@ -2,7 +2,8 @@
 
     python benchmarks/cpu_contention.py --mxnet-python /opt/oracle/bin/python          # writes benchmarks/results/cpu_contention.md
 
-Each figure is the median step of a separate process, which runs for some seconds with its default number of threads; the libraries take turns.
+Each figure is the time of a step in a separate process, the mean over some seconds (a user waits for pauses, too), with the default number of
+threads; the libraries take turns.
 """
 import argparse
 import contextlib
@@ -54,7 +55,7 @@ def step_names():
 
 
 def measure(python, condition, name, seconds):
-    """Return the median step of a new process, in ms; None where it fails."""
+    """Return the mean time of a step in a new process, in ms; None where it fails."""
     env = {key: value for key, value in os.environ.items() if key not in ("OMP_NUM_THREADS", "PYTHONPATH")}
     if python == sys.executable:
         env["PYTHONPATH"] = os.path.join(common.ROOT, "src")

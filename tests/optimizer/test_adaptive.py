@@ -4,6 +4,7 @@ import pytest
 import mxnet as mx
 from mxnet import nd
 from mxnet.kernels.nn import optimizer_update
+from mxnet.ndarray import memory_format
 from optimizer_checks import check_rows, check_steps
 
 # (name, arguments, the weight after three steps with learning_rate=0.1, wd=0.1, rescale_grad=0.5), from MXNet 1.9.1
@@ -120,6 +121,28 @@ def test_adam_calls_one_kernel_for_all_small_weights(monkeypatch):
     updater = mx.optimizer.get_updater(mx.optimizer.Adam())
     updater([0, 1, 2], [nd.ones((2,))] * 3, [nd.ones((2,)) for _ in range(3)])
     assert calls == [3]
+
+
+def test_adam_moves_weights_with_channels_last_together_with_others(monkeypatch):
+    random = np.random.RandomState(3)
+    values, gradients = ([random.standard_normal(s).astype("float32") for s in ((4, 3, 2, 2), (5,), (2, 6, 3, 1))] for _ in range(2))
+    calls, results = [], []
+    together = optimizer_update.adam_together
+    monkeypatch.setattr(optimizer_update, "adam_together", lambda weights, *args: (calls.append(len(weights)), together(weights, *args))[1])
+    for last in (False, True):
+        weights = [nd.array(v) for v in values]
+        if last:
+            for i in (0, 2):
+                memory_format.channels_last(weights[i])
+        updater = mx.optimizer.get_updater(mx.optimizer.Adam(learning_rate=0.1, rescale_grad=0.5, wd=0.1))
+        for _ in range(2):
+            arrays = [nd.array(g) for g in gradients]
+            if last:
+                memory_format.channels_last(arrays[0])
+            updater([0, 1, 2], arrays, weights)
+        results.append(np.concatenate([w.asnumpy().ravel() for w in weights]))
+    np.testing.assert_allclose(results[0], results[1], rtol=1e-6)
+    assert calls == [3, 3, 2, 2]  # the gradient of the third is in the usual order, so that it is moved by itself
 
 
 def test_adam_of_more_small_weights_than_one_call_takes():

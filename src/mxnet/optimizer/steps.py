@@ -181,16 +181,18 @@ def nag_together(weights: Tensors, grads: Tensors, moms: Tensors, lr: float, wd:
 def small(weight: NDArray, *arrays: NDArray) -> tuple[torch.Tensor, ...] | None:
     """Return the tensors of a weight, its gradient and its states if the weight should be updated together with others, else None.
 
-    A weight is updated by itself if it is sparse, or, on a CPU, has another memory order or is large enough for a kernel of its own. On a GPU, where
-    a launch takes longer than most kernels, all others are updated together; there the gradient may be of half precision.
+    A weight is updated by itself if it is sparse, or, on a CPU, large enough for a kernel of its own. On a GPU, where a launch takes longer than most
+    kernels, all others are updated together; there the gradient may be of half precision.
     """
     if weight._is_sparse or any(a._is_sparse for a in arrays):
         return None
     first = weight._data
     if first.is_cuda:
-        return _on_gpu(weight, *arrays)
-    if not (first.is_cpu and first.numel() < kernels.WORTHWHILE and first.dtype in _FUSED and first.is_contiguous()):
+        return _in_memory_order(weight, *arrays)
+    if not (first.is_cpu and first.numel() < kernels.WORTHWHILE and first.dtype in _FUSED):
         return None
+    if not first.is_contiguous():
+        return _in_memory_order(weight, *arrays) if arrays[0]._data.dtype is first.dtype else None
     dtype, shape = first.dtype, first.shape
     for a in arrays:
         t = a._data
@@ -199,8 +201,8 @@ def small(weight: NDArray, *arrays: NDArray) -> tuple[torch.Tensor, ...] | None:
     return weight._writable(), arrays[0]._data.data, *[s._writable() for s in arrays[1:]]
 
 
-def _on_gpu(weight: NDArray, grad: NDArray, *states: NDArray) -> tuple[torch.Tensor, ...] | None:
-    """Return the same as `small` for a GPU: all tensors in their memory order."""
+def _in_memory_order(weight: NDArray, grad: NDArray, *states: NDArray) -> tuple[torch.Tensor, ...] | None:
+    """Return the tensors as views in their memory order, which is made that of the weight; None if types, shapes or the order differ."""
     for s in states:
         memory_format.like(s, weight)
     tensors = weight._writable(), grad._data.data, *[s._writable() for s in states]
@@ -270,9 +272,10 @@ def _forever(device: torch.device) -> torch.Tensor:
 def adam(weight: torch.Tensor, grad: torch.Tensor, mean: torch.Tensor, var: torch.Tensor, lr: float, beta1: float, beta2: float, epsilon: float,
          wd: float, rescale: float, clip: float | None) -> None:
     """Update a weight by ``-lr * mean / (sqrt(var) + epsilon)``; `lr` contains the bias correction of the first steps."""
-    if weight.numel() < kernels.WORTHWHILE \
-            and kernels.adam_together((weight,), (grad,), (mean,), (var,), lr, beta1, beta2, epsilon, wd, rescale, clip or None):
-        return
+    if weight.numel() < kernels.WORTHWHILE and _fusible(weight, grad, mean, var):
+        tensors = [(memory_format.in_order(t),) for t in (weight, grad, mean, var)]
+        if kernels.adam_together(*tensors, lr, beta1, beta2, epsilon, wd, rescale, clip or None):
+            return
     if clip or rescale != 1:
         if _in_order(kernels.adam, weight, grad, mean, var, lr, beta1, beta2, epsilon, wd, rescale, clip or None):
             return
