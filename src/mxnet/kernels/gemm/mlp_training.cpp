@@ -23,7 +23,7 @@ constexpr int kSumRows = kLanes == 16 ? 12 : 6;       // rows of a gradient of d
 constexpr int kSumVectors = 2;
 constexpr int kOuterRows = kLanes == 16 ? 6 : 3;      // rows of a gradient of a weight in registers, with kOuterVectors vectors of each
 constexpr int kOuterVectors = kLanes == 16 ? 4 : 4;
-constexpr int64_t kShared = 1 << 18;  // multiplications for each thread, from which on a pass is shared: to begin and to end that takes 2 us
+constexpr int64_t kShared = 1 << 20;  // multiplications for each thread, from which on a pass is shared: 20 us, to begin and to end that takes 3 to 20
 
 enum Activation { kNone, kRelu, kSigmoid, kTanh };
 
