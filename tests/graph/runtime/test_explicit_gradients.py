@@ -127,6 +127,22 @@ def test_results_and_gradients_are_owned(no_autograd):
     assert len({t.data_ptr() for t in kept}) == len(kept) == 6 and all(t.is_contiguous() for t in kept)
 
 
+def test_gradients_stay_in_their_memory_unless_something_else_uses_it(no_autograd):
+    executor = bound(classifier())
+    step(executor)
+    gradients = {name: executor.grad_dict[name] for name in ("first_weight", "second_bias")}
+    places = {name: array._data.data_ptr() for name, array in gradients.items()}
+    shared = gradients["second_bias"].detach()
+    before = shared.asnumpy()
+    right = step(executor)
+    assert gradients["first_weight"]._data.data_ptr() == places["first_weight"]
+    check(step(executor), right)
+    assert shared.asnumpy().tolist() == before.tolist()  # the same step
+    executor.arg_dict["data"][:] = 1
+    step(executor)
+    np.testing.assert_array_equal(shared.asnumpy(), gradients["second_bias"].asnumpy())  # as in MXNet it sees the new gradient
+
+
 def test_what_needs_torchs_autograd_uses_it(monkeypatch):
     calls = []
     backward = differentiation.backward

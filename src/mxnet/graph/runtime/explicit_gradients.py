@@ -6,7 +6,7 @@ called one after another: a step of `Module` with Adam on an MLP of three layers
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -88,9 +88,14 @@ class ExplicitGraph:
             values.append(result)
         return [values[place] for place in self._outputs], Recorded(values, saved)
 
-    def backward(self, recorded: Recorded, seeds: Sequence[torch.Tensor | None], wanted: Sequence[int]) -> list[torch.Tensor | None]:
-        """Return the gradients of the inputs in these places, given those of the results; None for an input that none reaches."""
+    def backward(self, recorded: Recorded, seeds: Sequence[torch.Tensor | None],
+                 wanted: Mapping[int, torch.Tensor | None]) -> list[torch.Tensor | None]:
+        """Return the gradients of the inputs in these places, given those of the results; None for an input that none reaches.
+
+        Each place comes with memory in which its gradient may be written, or None.
+        """
         gradients: dict[int, torch.Tensor] = {}
+        memory = dict(wanted)
         for place, seed in zip(self._outputs, seeds):
             if seed is not None and place in self._differentiable:
                 _add(gradients, place, seed)
@@ -100,7 +105,8 @@ class ExplicitGraph:
                 continue
             flat = [place for entry in step.places for place in (entry if isinstance(entry, tuple) else (entry,))]
             if isinstance(step.function, DenseLayers):
-                results = step.function.gradients(saved, dout, [place in self._differentiable for place in flat])
+                results = step.function.gradients(saved, dout, [place in self._differentiable for place in flat],
+                                                  [memory.pop(place, None) for place in flat])  # not for its second gradient, which is added
             else:
                 values = recorded.values
                 results = step.gradient((dout,), tuple([values[place] for place in flat]), (values[step.out],), **step.attributes)

@@ -105,14 +105,14 @@ inline void dots(const float* rows, const float* weight, const float* bias, floa
     for (int64_t j = 0; j < filters; ++j) out[i * k + j] = found[i * kFilters + j];
 }
 
-// A layer's result for the rows from `begin` to `end`.
-void layer_forward(const float* rows, const float* weight, const float* bias, float* out, int64_t begin, int64_t end, int64_t c, int64_t k,
+// The columns of a layer's result from `begin` to `end`.
+void layer_forward(const float* rows, const float* weight, const float* bias, float* out, int64_t begin, int64_t end, int64_t n, int64_t c, int64_t k,
                    Activation kind) {
-  for (int64_t block = 0; block < k; block += kFilterBlock)
-    for (int64_t i = begin; i < end; i += kDots)
-      for (int64_t j = block; j < std::min(block + kFilterBlock, k); j += kFilters)
-        dots(rows + i * c, weight + j * c, bias ? bias + j : nullptr, out + i * k + j, std::min<int64_t>(kDots, end - i),
-             std::min<int64_t>(kFilters, k - j), c, k, kind);
+  for (int64_t block = begin; block < end; block += kFilterBlock)
+    for (int64_t i = 0; i < n; i += kDots)
+      for (int64_t j = block; j < std::min(block + kFilterBlock, end); j += kFilters)
+        dots(rows + i * c, weight + j * c, bias ? bias + j : nullptr, out + i * k + j, std::min<int64_t>(kDots, n - i),
+             std::min<int64_t>(kFilters, end - j), c, k, kind);
 }
 
 // dx[i][0...] = sum over d of dout[i][d] * weight[d][0...], before an activation with the result y, for R rows and V vectors, of which the last one
@@ -223,7 +223,7 @@ int layers_of(const MlpTrainingParams& p) {
 int team_for(const MlpTrainingParams& p, int threads) {
   int64_t work = 0;
   for (int i = 0; i < layers_of(p); ++i) work += p.n * p.widths[i] * p.widths[i + 1];
-  return int(std::max<int64_t>(1, std::min<int64_t>({threads, p.n / kDots, work / kShared})));
+  return int(std::max<int64_t>(1, std::min<int64_t>(threads, work / kShared)));
 }
 
 struct Range {
@@ -236,15 +236,16 @@ inline Range share_of(int64_t all, int64_t size) {
   return {std::min(pieces * thread / team * size, all), std::min(pieces * (thread + 1) / team * size, all)};
 }
 
-// Each thread computes its rows through all layers.
+// Threads share a weight's rows, as they share them in the gradient of the weight and in its update: the caches of each keep its own.
 void forward(const float* rows, const float* const* weights, const float* const* biases, float* const* out, const MlpTrainingParams& p, int threads) {
 #pragma omp parallel num_threads(team_for(p, threads))
   {
-    const Range own = share_of(p.n, kDots);
     const float* from = rows;
     for (int i = 0; i < layers_of(p); ++i) {
-      layer_forward(from, weights[i], biases[i], out[i], own.begin, own.end, p.widths[i], p.widths[i + 1], activation_of(p, i));
+      const Range own = share_of(p.widths[i + 1], kFilters);
+      layer_forward(from, weights[i], biases[i], out[i], own.begin, own.end, p.n, p.widths[i], p.widths[i + 1], activation_of(p, i));
       from = out[i];
+#pragma omp barrier
     }
   }
 }

@@ -31,15 +31,14 @@ _weights = {f"w{i}": f"float32 (k{i}, {before})" + " optional" * (i > 1) for i, 
 forward_kernel = Kernel("gemm/mlp_training", "forward_float32",
                         {"rows": "float32 (n, c)", **_weights, **{f"b{i}": f"float32 (k{i}) optional" for i in _numbers}},
                         {f"y{i}": f"float32 (n, k{i}) if w{i}" for i in _numbers}, **_common)
-_wanted = [f"d{kind}{i}_wanted" for kind in "wb" for i in _numbers]
+# The gradients are arguments: they may have memory already.
 backward_kernel = Kernel("gemm/mlp_training", "backward_float32",
                          {"dout": "float32 (n, last)", "rows": "float32 (n, c)",
-                          **{f"y{i}": f"float32 (n, k{i})" + " optional" * (i > 1) for i in _numbers}, **_weights},
-                         {**{f"dw{i}": f"float32 (k{i}, {before}) if dw{i}_wanted" for i, before in zip(_numbers, _before)},
-                          **{f"db{i}": f"float32 (k{i}) if db{i}_wanted" for i in _numbers}, "dx": "float32 (n, c) if dx_wanted"},
-                         **{**_common, "integers": (*_common["integers"], *_wanted, "dx_wanted"),
-                            "preconditions": (*_common["preconditions"], *[f"y{i} == w{i}" for i in _numbers],
-                                              *[f"w{i} or not (dw{i}_wanted or db{i}_wanted)" for i in _numbers])},
+                          **{f"y{i}": f"float32 (n, k{i})" + " optional" * (i > 1) for i in _numbers}, **_weights,
+                          **{f"dw{i}": f"float32 (k{i}, {before}) optional" for i, before in zip(_numbers, _before)},
+                          **{f"db{i}": f"float32 (k{i}) optional" for i in _numbers}, "dx": "float32 (n, c) optional"},
+                         **{**_common, "preconditions": (*_common["preconditions"], *[f"y{i} == w{i}" for i in _numbers],
+                                                         *[f"w{i} or not (dw{i} or db{i})" for i in _numbers])},
                          where={"last": " or ".join(reversed(_widths))})
 
 
@@ -97,17 +96,25 @@ def saving(layers: Layers, rows: torch.Tensor, weights: Sequence[torch.Tensor], 
     return Call(integers, rows, weights, plan(arrays)[:len(weights)])
 
 
-def gradients(call: Call, dout: torch.Tensor, wanted: Sequence[bool]) -> Optional[list[Optional[torch.Tensor]]]:
-    """Return the gradients of rows, weights and biases, None where not wanted, recording nothing; None if the kernel does not take `dout`."""
+def gradients(call: Call, dout: torch.Tensor, wanted: Sequence[bool],
+              memory: Optional[Sequence[Optional[torch.Tensor]]] = None) -> Optional[list[Optional[torch.Tensor]]]:
+    """Return the gradients of rows, weights and biases, None where not wanted, recording nothing; None if the kernel does not take `dout`.
+
+    They are written to the tensors in `memory`, as long as the list, where there is one of their shape.
+    """
+    shapes = [call.rows.shape, *[w.shape for w in call.weights], *[w.shape[:1] for w in call.weights]]
+    lent = memory or (None,) * len(shapes)
+    out = [None if not want else call.rows.new_empty(shape) if place is None or place.shape != shape else place
+           for want, shape, place in zip(wanted, shapes, lent)]
     count = len(call.weights)
     missing = (None,) * (MOST - count)
-    none = (False,) * len(missing)
-    arrays = (dout.contiguous(), call.rows, *call.results, *missing, *call.weights, *missing)
-    plan = backward_kernel.plan(arrays, (*call.integers, *wanted[1:count + 1], *none, *wanted[count + 1:], *none, wanted[0]))
+    arrays = (dout.contiguous(), call.rows, *call.results, *missing, *call.weights, *missing, *out[1:1 + count], *missing, *out[1 + count:], *missing,
+              out[0])
+    plan = backward_kernel.plan(arrays, call.integers)
     if plan is None:
         return None
-    made = plan(arrays)
-    return [made[-1], *made[:count], *made[MOST:MOST + count]]
+    plan(arrays)
+    return out
 
 
 def _plan(layers: Layers, rows: torch.Tensor, weights: Sequence[torch.Tensor],

@@ -93,10 +93,14 @@ class DenseLayers:
         call = None if rows is None else mlp_training.saving(self._layers, rows, weights, biases)
         return None if call is None else (self._shaped(call.results[-1], data), (call, data.shape))
 
-    def gradients(self, saved: Any, dout: torch.Tensor, wanted: Sequence[bool]) -> Optional[list[Optional[torch.Tensor]]]:
-        """Return the gradients of the data, the weights and the biases, None for those not wanted; None if no kernel takes `dout`."""
+    def gradients(self, saved: Any, dout: torch.Tensor, wanted: Sequence[bool],
+                  memory: Sequence[Optional[torch.Tensor]]) -> Optional[list[Optional[torch.Tensor]]]:
+        """Return the gradients of the data, the weights and the biases, None for those not wanted; None if no kernel takes `dout`.
+
+        `memory` has a tensor, or None, for each, in which the gradient may be written.
+        """
         call, shape = saved
-        gradients = mlp_training.gradients(call, dout.reshape(call.results[-1].shape), wanted)
+        gradients = mlp_training.gradients(call, dout.reshape(call.results[-1].shape), wanted, memory)
         if gradients is not None and gradients[0] is not None:
             gradients[0] = gradients[0].view(shape)
         return gradients
