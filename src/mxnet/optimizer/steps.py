@@ -273,8 +273,8 @@ def adam(weight: torch.Tensor, grad: torch.Tensor, mean: torch.Tensor, var: torc
          wd: float, rescale: float, clip: float | None) -> None:
     """Update a weight by ``-lr * mean / (sqrt(var) + epsilon)``; `lr` contains the bias correction of the first steps."""
     if weight.numel() < kernels.WORTHWHILE and _fusible(weight, grad, mean, var):
-        tensors = [(memory_format.in_order(t),) for t in (weight, grad, mean, var)]
-        if kernels.adam_together(*tensors, lr, beta1, beta2, epsilon, wd, rescale, clip or None):
+        w, g, m, v = [(memory_format.in_order(t),) for t in (weight, grad, mean, var)]
+        if kernels.adam_together(w, g, m, v, lr, beta1, beta2, epsilon, wd, rescale, clip or None):
             return
     if clip or rescale != 1:
         if _in_order(kernels.adam, weight, grad, mean, var, lr, beta1, beta2, epsilon, wd, rescale, clip or None):
