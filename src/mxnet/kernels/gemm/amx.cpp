@@ -24,6 +24,7 @@ namespace {
 constexpr int64_t kBlock = kSide * kSide;    // results
 constexpr int64_t kMostSteps = 4;            // along the depth that are computed at once, so that no sums are stored in between
 constexpr int64_t kSteps = 3;                // of a cut along a longer depth: the L1 cache holds their inputs, and the weights of a panel
+constexpr int64_t kStepsOfFew = 2;           // where few blocks wait for the weights: nobody fetches those of the first cut in time
 constexpr int64_t kResultBytes = 256 << 10;  // bytes of results that the L2 cache holds until their sums are complete, beside inputs and weights
 constexpr int64_t kFewestBlocks = 8;         // blocks of rows that go through the weights together, at least, if there are so many; and at most
 constexpr int64_t kMostBlocks = 16;
@@ -180,7 +181,7 @@ class SideWork {
 // Some blocks of rows through some columns, in panels of 32: as many blocks together as leave their sums room.
 void multiply_blocks(const float* x, const half* packed, const RowBlocks& all, Range blocks, Range panels, const StridedConvParams& z,
                      const Epilogue& epilogue) {
-  const int64_t steps = z.r * z.s * pieces(z.c), cut = steps <= kMostSteps ? steps : kSteps;
+  const int64_t steps = z.r * z.s * pieces(z.c), cut = steps <= kMostSteps ? steps : blocks.size() < kFewBlocks ? kStepsOfFew : kSteps;
   const bool at_once = cut == steps;  // sums are complete after one product
   const int64_t most = at_once ? kMostBlocks : std::clamp<int64_t>(kResultBytes / (panels.size() * kBlock * 4), 1, kMostBlocks);
   const Tiles tiles(all.lines);
