@@ -1,6 +1,7 @@
 """Tune the model zoo's networks on this machine, and add the choices to the package's tuning cache for processors of this design.
 
     python scripts/ship_tuning.py                  # all networks, batches 1 to 32, as many threads as there are cores
+    python scripts/ship_tuning.py --convolutions   # after a change of kernels: only the convolutions in the package's tuning cache, anew
 
 Each network scores until its kernels and backends are chosen, in a new process with an empty tuning cache. The choices are added to those for other
 shapes and numbers of threads in src/mxnet/kernels/runtime/shipped_tuning. The machine must be idle.
@@ -36,6 +37,19 @@ else:
     sys.exit(f"not tuned after {seconds:g} s")
 """
 
+CONVOLUTIONS = """
+import re, sys, torch
+from mxnet.kernels.conv.prepacked_conv import PrepackedConv
+from mxnet.kernels.runtime import tuning
+known = [key for key in tuning._read(tuning.shipped_file("convolutions")) if key.endswith(f", {sys.argv[1]} threads")]
+tuning._SHIPPED = tuning._SHIPPED / "none"
+for key in known:
+    n, c, h, w, filters, *taps_and_steps = map(int, re.findall(r"[0-9]+", key)[:-1])
+    taps, stride, pad, dilate = zip(taps_and_steps[::2], taps_and_steps[1::2])
+    layer = PrepackedConv(torch.randn(filters, c, *taps), None, stride, pad, dilate, 1)
+    layer(torch.randn(n, c, h, w).contiguous(memory_format=torch.channels_last))
+"""
+
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -43,13 +57,16 @@ def main():
     parser.add_argument("--batches", default="1,2,4,8,16,32", help="batch sizes, by comma")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="OMP_NUM_THREADS")
     parser.add_argument("--seconds", type=float, default=60.0, help="time limit of a network")
+    parser.add_argument("--convolutions", action="store_true", help="benchmark the package's convolutions for this number of threads only")
     args = parser.parse_args()
     from mxnet.kernels.runtime import libraries
     with tempfile.TemporaryDirectory() as home:
         kernels = pathlib.Path(home, "kernels")
         shutil.copytree(libraries.folder(), kernels, ignore=shutil.ignore_patterns("*.json"))
         env = {**os.environ, "MXNET_HOME": home, "OMP_NUM_THREADS": str(args.threads)}
-        for name in args.networks.split(","):
+        if args.convolutions:
+            subprocess.run([sys.executable, "-W", "ignore", "-c", CONVOLUTIONS, str(args.threads)], env=env, check=True)
+        for name in () if args.convolutions else args.networks.split(","):
             for batch in args.batches.split(","):
                 process = subprocess.run([sys.executable, "-W", "ignore", "-c", SCORE, name, batch, str(args.seconds)], env=env, check=False,
                                          capture_output=True, text=True)

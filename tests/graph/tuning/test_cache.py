@@ -450,6 +450,15 @@ def test_a_winner_that_came_with_the_package_is_compared_once(backend, store, sh
     assert not store.path.exists()
 
 
+def test_layers_of_native_choose_no_algorithm_for_the_one_comparison(backend, store, shipped, monkeypatch):
+    shipped("test_counting")
+    store.another()
+    postponed = []
+    monkeypatch.setattr(tuning, "reduced", lambda: False)  # whatever other programs do
+    monkeypatch.setattr(cache, "run", lambda *args: postponed.append(tuning.postponed()) or inference_states.run(*args))
+    assert right(network()) and postponed == [True] and not tuning.postponed()
+
+
 def test_what_is_kept_counts_more_than_what_came_with_the_package(backend, store, shipped):
     shipped("test_counting")
     store = store.another()

@@ -7,7 +7,7 @@ import mxnet as mx
 from kernel_limits import forget_choices, tuned_from, used_from
 from mxnet import kernels
 from mxnet.kernels.conv import convolution as kernel
-from mxnet.kernels.runtime import contract, libraries
+from mxnet.kernels.runtime import contract, libraries, tuning
 from mxnet.ops.nn.training_layers import ConvolutionLayer
 from mxnet.ops.registry import get
 
@@ -94,6 +94,21 @@ def test_half_precision_is_rounded_once(shape, threads, single, monkeypatch):
     for f, e in zip([out.detach(), *[a.grad for a in arrays]], expected, strict=True):
         assert f.dtype is not torch.float32 or single
         torch.testing.assert_close(f.float(), e, rtol=2 ** -8, atol=1e-5 * max(1.0, float(e.abs().max())))
+
+
+def test_a_paused_benchmark_takes_place_later(monkeypatch):
+    asked = []
+    used_from(monkeypatch, 0, kernel)
+    tuned_from(monkeypatch, 0, kernel)
+    monkeypatch.setattr(kernel.autotuner, "cached", lambda key, names: None)
+    monkeypatch.setattr(kernel.autotuner, "fastest", lambda key, runs: asked.append(key) or "direct")
+    layer, x, weight = ConvolutionLayer(), torch.ones(1, 16, 4, 4).contiguous(memory_format=torch.channels_last), torch.ones(16, 16, 1, 1)
+    with tuning.paused():
+        layer(x, weight, kernel=(1, 1), num_filter=16, no_bias=True)
+    assert layer.chosen == {"forward": "direct"} and not asked
+    for _ in range(2):
+        layer(x, weight, kernel=(1, 1), num_filter=16, no_bias=True)
+    assert len(asked) == 1
 
 
 @pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="torch without oneDNN")

@@ -88,6 +88,15 @@ def test_numbers_of_all_sizes(monkeypatch):
 
 
 @needs_tiles
+@pytest.mark.parametrize("c, k, taps, size", [(64, 96, 1, 7), (160, 40, 1, 14), (48, 320, 3, 9)])
+def test_an_images_results_do_not_depend_on_those_beside_it(c, k, taps, size, monkeypatch):
+    """Blocks of rows have other heights then, and other inputs are split beside their products."""
+    x, weight, bias = numbers(5, c, size, size, seed=0), numbers(k, c, taps, taps, seed=1), numbers(k, seed=2)
+    run = layer(monkeypatch, weight, bias, (1, 1), (taps // 2, taps // 2), (1, 1))
+    torch.testing.assert_close(run(last(x)), torch.cat([run(last(image[None])) for image in x]), rtol=0, atol=0)
+
+
+@needs_tiles
 @pytest.mark.parametrize("ceiling", [math.inf, 0.5])
 def test_part_of_a_concatenation_rectified(ceiling, monkeypatch):
     x, weight = last(numbers(2, 64, 5, 5, seed=0)), numbers(48, 64, 1, 1, seed=1)

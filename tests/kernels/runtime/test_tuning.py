@@ -72,6 +72,19 @@ def test_what_came_with_the_package_serves_where_nothing_is_kept(clock, autotune
     assert Autotuner("tested", "conv/winograd").get("c") is None and Autotuner("tested", "conv/winograd").shipped("a") is None
 
 
+def test_paused_benchmarks_are_paused_in_one_thread(monkeypatch):
+    found = []
+    monkeypatch.setattr(module, "reduced", lambda: False)  # whatever other programs do
+    with module.paused():
+        other = threading.Thread(target=lambda: found.append(module.postponed()))
+        other.start()
+        other.join()
+        with module.paused():
+            pass
+        found.append(module.postponed())
+    assert [*found, module.postponed()] == [False, True, False]
+
+
 def test_winners_are_kept_on_disk(clock, autotuner):
     assert autotuner.fastest("a", {"slow": clock(2.0), "fast": clock(1.0)}) == "fast"
     assert autotuner.fastest("b", {"slow": clock(2.0), "fast": clock(3.0)}) == "slow"

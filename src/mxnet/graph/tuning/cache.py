@@ -121,7 +121,8 @@ class CachedChoice:
     def function(self, *inputs: torch.Tensor) -> Sequence[torch.Tensor]:
         if self.choice is not None:  # set by another thread meanwhile
             return run(self.choice.function, inputs)
-        results = run(self._native, inputs)
+        with tuning.paused():  # `native` runs this once: to choose its algorithms would take longer than the run
+            results = run(self._native, inputs)
         if self._compare(self._frozen.name, self._frozen.function, inputs, results):
             self.choice = self._frozen
         else:

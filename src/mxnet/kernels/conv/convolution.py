@@ -12,13 +12,13 @@ from typing import Any, Optional
 
 import torch
 
-from ...threads import reduced, usual
+from ...threads import usual
 from ..gemm import amx, matmul
 from ..memory.transpose import permute_copy
 from ..runtime.contract import Kernel
 from ..runtime.denormals import zeroed
 from ..runtime.parameters import ConvParams
-from ..runtime.tuning import Autotuner
+from ..runtime.tuning import Autotuner, postponed
 from . import winograd
 
 # Multiplications below which torch is done before a kernel would have been called (and no compiler is needed).
@@ -94,7 +94,7 @@ def _fastest(way: str, data: torch.Tensor, weight: torch.Tensor, steps: tuple[in
         sizes, filters = ("x".join(map(str, t.shape)) for t in (part, weight))
         name = (f"{way}, {str(data.dtype).removeprefix('torch.')}, {sizes}, weights {filters}, stride, padding, dilation "
                 f"{' '.join(map(str, steps))}, {threads} threads")
-        if reduced():  # fewer threads than usual: take the cached choice, and run no benchmark on a busy machine
+        if postponed():  # take the cached choice, and run no benchmark
             return autotuner.cached(name, runs) or winograd.DIRECT
         found = autotuner.fastest(name, {name: functools.partial(run, part) for name, run in runs.items()})
     if len(_found) >= _MOST:

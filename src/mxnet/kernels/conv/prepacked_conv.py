@@ -7,12 +7,12 @@ from typing import Optional
 
 import torch
 
-from ...threads import reduced, usual
+from ...threads import usual
 from ..gemm import amx
 from ..runtime.contract import Kernel, Plan
 from ..runtime.parameters import DepthwiseParams, PrepackedConvParams
 from ..runtime.strided_output import ANY, Bound, StridedOutputLayer, new_images
-from ..runtime.tuning import Autotuner
+from ..runtime.tuning import Autotuner, postponed
 from . import winograd
 
 _LAST = torch.channels_last
@@ -225,7 +225,7 @@ class PrepackedConv(StridedOutputLayer):
             taps, *steps = ("x".join(map(str, pair)) for pair in (self._kernel, self._stride, self._pad, self._dilate))
             name = (f"weights kept, {len(part)}x{c}x{h}x{w} to {self._filters} by {taps}, stride {steps[0]}, padding {steps[1]}, "
                     f"dilation {steps[2]}, {threads} threads")
-            if reduced():  # fewer threads than usual: take the cached choice, and run no benchmark on a busy machine
+            if postponed():  # take the cached choice, and run no benchmark
                 return autotuner.cached(name, (winograd.DIRECT, *rivals)) or winograd.DIRECT
             found = autotuner.fastest(name, {rival: functools.partial(self._alone, rival, part) for rival in (winograd.DIRECT, *rivals)})
         if len(_found) >= _MOST:

@@ -26,10 +26,11 @@ struct alignas(64) TileConfig {
   uint8_t lines[16] = {16, 16, 16, 16, 16, 16, 16, 16};
 };
 
-// The tiles of this thread, as long as it is in a block.
+// The tiles of this thread, as long as it is in a block. Those of the left operand and of sums have `lines` lines.
 struct Tiles {
-  Tiles() {
-    const TileConfig config;
+  explicit Tiles(int64_t lines = 16) {
+    TileConfig config;
+    std::fill_n(config.lines, 6, uint8_t(lines));
     __asm__ volatile("" : : "r"(&config) : "memory");  // the intrinsic declares the first eight bytes only
     _tile_loadconfig(&config);
   }
@@ -59,10 +60,16 @@ constexpr int64_t pieces(int64_t count) { return (count + kSide - 1) / kSide; }
 // Of 32 numbers from `first` on, those below `count`, as bits.
 constexpr uint32_t those(int64_t first, int64_t count) { return count - first >= kSide ? ~0u : (1u << (count - first)) - 1; }
 
-// sums (+)= a times b over some steps, the smallest products first. Lines of sums are `pitch` numbers apart; where there are only 16 of them, or of
-// columns, the other tiles are left alone. Meanwhile `lines` lines of the caches are fetched from `next` on for each step.
-template <int kParts, bool kRows, bool kColumns>
-void multiply(const half* a, const half* b, int64_t steps, float* sums, int64_t pitch, bool add, const half* next, int64_t lines) {
+// Work of the vector units between products on tiles, which take 64 cycles after each call and leave these units idle: none.
+struct NoSideWork {
+  void operator()() const {}
+};
+constexpr int64_t kCallsOfSideWork = 6;  // in each step of three parts
+
+// sums (+)= a times b over some steps, the smallest products first. Lines of sums are `pitch` numbers apart; where only the first tile of their lines is
+// wanted, or of columns, the other tiles are left alone.
+template <int kParts, bool kRows, bool kColumns, typename SideWork>
+void multiply(const half* a, const half* b, int64_t steps, float* sums, int64_t pitch, bool add, SideWork& side_work) {
   const int64_t line = pitch * 4;
 // The compiler has tiles as assembly only, and takes their numbers from the text.
 #define REMEX_SUMS(move)                                                    \
@@ -88,6 +95,7 @@ void multiply(const half* a, const half* b, int64_t steps, float* sums, int64_t 
     if constexpr (kColumns) _tile_dpbf16ps(1, 4, 7);          \
     if constexpr (kRows) _tile_dpbf16ps(2, 5, 6);             \
     if constexpr (kRows && kColumns) _tile_dpbf16ps(3, 5, 7); \
+    side_work();                                              \
   }
   if (add) {
     REMEX_SUMS(_tile_loadd)
@@ -98,7 +106,6 @@ void multiply(const half* a, const half* b, int64_t steps, float* sums, int64_t 
     _tile_zero(3);
   }
   for (int64_t step = 0; step < steps; ++step, a += 2 * kParts * kTile, b += 2 * kParts * kTile) {
-    for (int64_t i = 0; i < lines; ++i, next += kSide) __builtin_prefetch(next, 0, 2);
     if constexpr (kParts == 3) {
       REMEX_LEFT(2) REMEX_RIGHT(0) REMEX_PRODUCTS()
       REMEX_LEFT(1) REMEX_PRODUCTS()
@@ -117,10 +124,12 @@ void multiply(const half* a, const half* b, int64_t steps, float* sums, int64_t 
 #undef REMEX_PRODUCTS
 }
 
-using Multiply = void (*)(const half*, const half*, int64_t, float*, int64_t, bool, const half*, int64_t);
-template <int kParts>
-constexpr Multiply kMultiply[2][2] = {{multiply<kParts, false, false>, multiply<kParts, false, true>},
-                                      {multiply<kParts, true, false>, multiply<kParts, true, true>}};
+// By whether there is a second tile of rows, and of columns.
+template <typename SideWork>
+using Multiply = void (*)(const half*, const half*, int64_t, float*, int64_t, bool, SideWork&);
+template <int kParts, typename SideWork>
+constexpr Multiply<SideWork> kMultiply[2][2] = {{multiply<kParts, false, false, SideWork>, multiply<kParts, false, true, SideWork>},
+                                                {multiply<kParts, true, false, SideWork>, multiply<kParts, true, true, SideWork>}};
 
 struct Range {
   int64_t begin, end;

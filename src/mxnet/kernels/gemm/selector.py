@@ -10,9 +10,9 @@ from typing import Any, Optional
 
 import torch
 
-from ...threads import reduced, usual
+from ...threads import usual
 from ..runtime.contract import Kernel
-from ..runtime.tuning import Autotuner
+from ..runtime.tuning import Autotuner, postponed
 from . import amx
 
 ROWS = 32  # up to which the skinny GEMM is a candidate
@@ -52,7 +52,7 @@ def product(a: torch.Tensor, b: torch.Tensor, bias: Optional[torch.Tensor], memo
         return library()
     key = way, a.shape, b.shape, bias is None, usual()
     found = _found.get(key)
-    if found == LIBRARY or found is None and reduced():
+    if found == LIBRARY or found is None and postponed():
         return library()
     out = a.new_empty(len(a), b.shape[1]) if memory is None else memory
     runs: dict[str, Callable[[], Any]] = {LIBRARY: library, FEW_ROWS: lambda: _skinny(way, arrays, out),

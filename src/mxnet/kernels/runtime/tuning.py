@@ -8,14 +8,15 @@ import functools
 import json
 import pathlib
 import threading
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from typing import Optional
 
 import torch
 
-from ... import environment, processor
+from ... import environment, interrupts, processor
 from ...base import MXNetError
 from ...files import atomic_write
+from ...threads import reduced
 from . import libraries
 from .measurement import LAYER, benchmark, thread_seconds
 
@@ -27,6 +28,34 @@ _LARGEST = 1 << 22  # bytes of a cache file: a larger one is foreign, or of prog
 def allowed() -> bool:
     """Return True if algorithms may be benchmarked against each other."""
     return environment.get_int("MXNET_CUDNN_AUTOTUNE_DEFAULT") > 0
+
+
+_here = threading.local()
+
+
+@interrupts.scope
+def paused() -> Iterator[None]:
+    """Run no benchmark in this thread within a ``with`` block.
+
+    For functions that run once, as the reference of a validation: without a cached choice their layers take the first candidate, in these calls only.
+
+    Example
+    -------
+    >>> with paused():
+    ...     print(postponed())
+    True
+    """
+    before = getattr(_here, "paused", False)
+    try:
+        _here.paused = True
+        yield
+    finally:
+        _here.paused = before
+
+
+def postponed() -> bool:
+    """Return True if a choice that is not cached has to wait: there are fewer threads than usual, or benchmarks are `paused` in this thread."""
+    return reduced() or getattr(_here, "paused", False)
 
 
 def shipped_file(name: str) -> pathlib.Path:
