@@ -85,9 +85,8 @@ void gradients(const T* dy, const T* x, float* dweight, const StridedConvParams&
           pairs(first, second, those(c * kSide, z.c), [=](int tile, __m512i line) { _mm512_store_si512(to + tile * kTile, line); });
         }
         for (int64_t k = filters.begin; k < filters.end; ++k)
-          kMultiply<kParts<T>>[z.k - k * kSide > 16][z.c - c * kSide > 16](left + (k - filters.begin)* kLong* step_size, right, deep,
-                                                                           dweight + (k* kSide* taps + tap)* z.c + c* kSide, taps* z.c,
-                                                                           m > outputs.begin, nullptr, 0);
+          multiply_tiles<kParts<T>>(z.k - k * kSide, z.c - c * kSide, left + (k - filters.begin) * kLong * step_size, right, deep,
+                                    dweight + (k * kSide * taps + tap) * z.c + c * kSide, taps * z.c, m > outputs.begin, [] {});
       }
     }
   }

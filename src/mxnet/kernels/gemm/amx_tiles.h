@@ -19,6 +19,7 @@ constexpr int kParts = sizeof(T) == sizeof(float) ? 3 : 1;
 constexpr int64_t kSide = 32;         // rows, columns and depth of a product in registers: two tiles each
 constexpr int64_t kTile = 512;        // numbers of a tile: 16 lines of 32
 constexpr int64_t kStep = 6 * kTile;  // of 32 lines of 32 numbers: three parts, two tiles each
+constexpr int64_t kCalls = 6;         // of `meanwhile` in each step of a product of three parts
 
 struct alignas(64) TileConfig {
   uint8_t palette = 1, start = 0, reserved[14] = {};
@@ -60,9 +61,10 @@ constexpr int64_t pieces(int64_t count) { return (count + kSide - 1) / kSide; }
 constexpr uint32_t those(int64_t first, int64_t count) { return count - first >= kSide ? ~0u : (1u << (count - first)) - 1; }
 
 // sums (+)= a times b over some steps, the smallest products first. Lines of sums are `pitch` numbers apart; where there are only 16 of them, or of
-// columns, the other tiles are left alone. Meanwhile `lines` lines of the caches are fetched from `next` on for each step.
-template <int kParts, bool kRows, bool kColumns>
-void multiply(const half* a, const half* b, int64_t steps, float* sums, int64_t pitch, bool add, const half* next, int64_t lines) {
+// columns, the other tiles are left alone. `meanwhile` is called after the products of two parts: the processor runs other instructions beside products
+// of tiles.
+template <int kParts, bool kRows, bool kColumns, typename Meanwhile>
+void multiply_while(const half* a, const half* b, int64_t steps, float* sums, int64_t pitch, bool add, Meanwhile& meanwhile) {
   const int64_t line = pitch * 4;
 // The compiler has tiles as assembly only, and takes their numbers from the text.
 #define REMEX_SUMS(move)                                                    \
@@ -88,6 +90,7 @@ void multiply(const half* a, const half* b, int64_t steps, float* sums, int64_t 
     if constexpr (kColumns) _tile_dpbf16ps(1, 4, 7);          \
     if constexpr (kRows) _tile_dpbf16ps(2, 5, 6);             \
     if constexpr (kRows && kColumns) _tile_dpbf16ps(3, 5, 7); \
+    meanwhile();                                              \
   }
   if (add) {
     REMEX_SUMS(_tile_loadd)
@@ -98,7 +101,6 @@ void multiply(const half* a, const half* b, int64_t steps, float* sums, int64_t 
     _tile_zero(3);
   }
   for (int64_t step = 0; step < steps; ++step, a += 2 * kParts * kTile, b += 2 * kParts * kTile) {
-    for (int64_t i = 0; i < lines; ++i, next += kSide) __builtin_prefetch(next, 0, 2);
     if constexpr (kParts == 3) {
       REMEX_LEFT(2) REMEX_RIGHT(0) REMEX_PRODUCTS()
       REMEX_LEFT(1) REMEX_PRODUCTS()
@@ -117,10 +119,19 @@ void multiply(const half* a, const half* b, int64_t steps, float* sums, int64_t 
 #undef REMEX_PRODUCTS
 }
 
-using Multiply = void (*)(const half*, const half*, int64_t, float*, int64_t, bool, const half*, int64_t);
-template <int kParts>
-constexpr Multiply kMultiply[2][2] = {{multiply<kParts, false, false>, multiply<kParts, false, true>},
-                                      {multiply<kParts, true, false>, multiply<kParts, true, true>}};
+// The same for up to 32 rows and columns that are there.
+template <int kParts, typename Meanwhile>
+void multiply_tiles(int64_t rows, int64_t columns, const half* a, const half* b, int64_t steps, float* sums, int64_t pitch, bool add,
+                    Meanwhile&& meanwhile) {
+  if (rows > 16 && columns > 16)
+    multiply_while<kParts, true, true>(a, b, steps, sums, pitch, add, meanwhile);
+  else if (rows > 16)
+    multiply_while<kParts, true, false>(a, b, steps, sums, pitch, add, meanwhile);
+  else if (columns > 16)
+    multiply_while<kParts, false, true>(a, b, steps, sums, pitch, add, meanwhile);
+  else
+    multiply_while<kParts, false, false>(a, b, steps, sums, pitch, add, meanwhile);
+}
 
 struct Range {
   int64_t begin, end;
@@ -172,12 +183,14 @@ inline void pairs(const half* first, const half* second, uint32_t there, Store t
   for (int side = 0; side < 2; ++side) to(side, _mm512_permutex2var_epi16(x, _mm512_load_si512(turns[side]), y));
 }
 
-// The tiles of one step and panel of weights that gradients go back through: depth and columns have changed places. Rows lie `apart` numbers.
+// The tiles of one step and panel of weights that gradients go back through: depth and columns have changed places. Rows lie `apart` numbers. Of 16
+// pairs of rows this packs one.
+inline void pack_turned_pair(const float* weight, int64_t apart, int64_t rows, uint32_t there, int64_t i, half* to) {
+  auto row = [=](int64_t r) { return r < rows ? weight + r * apart : nullptr; };
+  pairs(row(2 * i), row(2 * i + 1), there, [=](int tile, __m512i line) { _mm512_storeu_si512(to + tile * kTile + i * kSide, line); });
+}
 void pack_turned(const float* weight, int64_t apart, int64_t rows, uint32_t there, half* to) {
-  for (int i = 0; i < 16; ++i) {
-    auto row = [=](int64_t r) { return r < rows ? weight + r * apart : nullptr; };
-    pairs(row(2 * i), row(2 * i + 1), there, [=](int tile, __m512i line) { _mm512_storeu_si512(to + tile * kTile + i * kSide, line); });
-  }
+  for (int i = 0; i < 16; ++i) pack_turned_pair(weight, apart, rows, there, i, to);
 }
 
 }  // namespace
