@@ -115,8 +115,35 @@ def test_tiles_as_in_double_precision(n, c, k, threads, wins, monkeypatch):
 
 
 @needs_tiles
-def test_infinite_numbers_are_left_to_the_library(wins):
-    wins(amx.NAME)
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("n, c, k", [(1, 1, 1), (40, 17, 33), (100, 64, 16), (256, 96, 208), (33, 1000, 130), (17, 48, 3300)])
+def test_tiles_in_one_pass_as_in_double_precision(n, c, k, threads, wins, monkeypatch):
+    wins(amx.ONE_PASS)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
+    compare(n, c, k, backward=True, outer=not c % 16)
+
+
+@needs_tiles
+def test_long_sums_of_tiles_in_one_pass_are_closer_to_those_of_double_precision_than_the_librarys(wins):
+    wins(amx.ONE_PASS)
+    dout, weight = numbers(32, 60000, seed=0), numbers(60000, 32, seed=1)
+    expected = dout.double() @ weight.double()
+    errors = [float((found - expected).pow(2).mean()) for found in (selector.product(dout, weight, None, None, unexpected), dout @ weight)]
+    assert errors[0] < errors[1]
+
+
+@needs_tiles
+@pytest.mark.parametrize("shape", [(257, 64, 64), (128, 2048, 64)])
+def test_rows_that_leave_the_cache_no_room_are_not_multiplied_in_one_pass(shape):
+    n, c, k = shape
+    arrays = torch.empty(n, c), torch.empty(k, c), None
+    assert not amx.fits(amx.ONE_PASS, "forward", arrays, torch.empty(n, k)) and amx.fits(amx.NAME, "forward", arrays, torch.empty(n, k))
+
+
+@needs_tiles
+@pytest.mark.parametrize("name", [amx.NAME, amx.ONE_PASS])
+def test_infinite_numbers_are_left_to_the_library(name, wins):
+    wins(name)
     rows, weight = numbers(40, 64, seed=0), numbers(48, 64, seed=1)
     rows[3, 5] = float("inf")
     for a, b in ((rows, weight.t()), (rows, weight.t().contiguous()), (weight.t(), weight)):

@@ -199,3 +199,17 @@ def test_limits_that_came_later_hold():
             print("allocate" in str(error))
         print(torch.ones(1 << 20).sum().item() == 1 << 20)
         """) == ["True", "True"]
+
+
+@pytest.mark.skipif(not os.path.exists("/sys/kernel/mm/transparent_hugepage"), reason="the system has no transparent huge pages")
+def test_it_asks_for_huge_pages():
+    assert run("""
+        import re
+        place, inside = torch.empty(1 << 20).data_ptr(), False
+        for line in open('/proc/self/smaps'):
+            area = re.match('([0-9a-f]+)-([0-9a-f]+) ', line)
+            if area:
+                inside = int(area[1], 16) <= place < int(area[2], 16)
+            elif inside and line.startswith('VmFlags:'):
+                print('hg' in line.split(), int(kernels.own_heap()))
+        """) == ["True", "1"]

@@ -17,6 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "gemm/amx_few_rows.h"
 #include "gemm/amx_gradients.h"
 
 namespace {
@@ -314,6 +315,41 @@ void outer_float32(const float* dout, const float* rows, float* dweight, int64_t
 #pragma omp parallel for num_threads(threads) schedule(static) reduction(| : found)
   for (int64_t i = 0; i < k * c; i += kLanes) found |= _mm512_cmp_ps_mask(_mm512_loadu_ps(dweight + i), _mm512_loadu_ps(dweight + i), _CMP_UNORD_Q);
   *odd = found != 0;
+}
+
+// The same products of few rows; `packed` has room for the rows in tiles.
+void few_rows_forward_float32(const float* rows, const float* weight, const float* bias, float* out, float* packed, int64_t* odd, int64_t n,
+                              int64_t c, int64_t k, int threads) {
+  pack_float32(rows, packed, n, 1, c, threads);
+#pragma omp parallel num_threads(threads)
+  few_rows_forward(reinterpret_cast<const half*>(packed), weight, bias, out, {n, c, k},
+                   Range{0, pieces(k)}.part(omp_get_thread_num(), omp_get_num_threads()), odd);
+}
+
+// dx (N, C) = dout (N, K) times the weight.
+void few_rows_backward_data_float32(const float* dout, const float* weight, float* dx, int64_t* odd, int64_t n, int64_t c, int64_t k, int threads) {
+  const FewRowsSizes z{n, c, k};
+  const int64_t size = z.panels() * z.columns() * kResults, blocks = (pieces(k) + kDepth - 1) / kDepth;
+  threads = int(std::min<int64_t>(threads, blocks));
+  Aligned totals(size * threads);
+#pragma omp parallel num_threads(threads)
+  {
+    const int64_t thread = omp_get_thread_num(), team = omp_get_num_threads();
+    std::fill_n(totals.data + thread * size, size, 0.f);
+    few_rows_backward_data(dout, weight, totals.data + thread * size, z, Range{0, blocks}.part(thread, team));
+#pragma omp barrier
+    if (add_up(totals.data, team, dx, z)) __atomic_store_n(odd, 1, __ATOMIC_RELAXED);
+  }
+}
+
+// C is a multiple of 16.
+void few_rows_backward_weight_float32(const float* dout, const float* rows, float* dweight, float* packed, int64_t* odd, int64_t n, int64_t c,
+                                      int64_t k, int threads) {
+  pack_turned_float32(rows, packed, n, 1, c, threads);
+  const bool streaming = is_large(k * c) && reinterpret_cast<uintptr_t>(dweight) % 64 == 0;
+#pragma omp parallel num_threads(threads)
+  few_rows_backward_weight(dout, reinterpret_cast<const half*>(packed), dweight, {n, c, k},
+                           Range{0, pieces(k)}.part(omp_get_thread_num(), omp_get_num_threads()), streaming, odd);
 }
 
 }  // extern "C"

@@ -6,7 +6,7 @@ Datatype For Higher-Precision Computations" (Henry, Tang and Heinecke 2019) has 
 """
 import functools
 from collections.abc import Sequence
-from typing import Optional
+from typing import Any, Optional
 
 import torch
 
@@ -17,6 +17,7 @@ from ..runtime.libraries import load
 from ..runtime.parameters import StridedConvParams
 
 NAME, BRIEF = "bfloat16 in three parts (AMX)", "own tiles (AMX)"  # of float32, and of bfloat16
+ONE_PASS = "bfloat16 in three parts (AMX), one pass"  # products of few rows, which read a weight, or write its gradient, once
 _FEWEST = 16  # filters and channels
 _STEPS = ("stride_h", "stride_w", "pad_h", "pad_w", "dilate_h", "dilate_w")
 _HEIGHT, _WIDTH = "(h + 2 * pad_h - dilate_h * (r - 1) - 1) // stride_h + 1", "(w + 2 * pad_w - dilate_w * (s - 1) - 1) // stride_w + 1"
@@ -49,6 +50,17 @@ _products = {
                                sizes=("n", "k", "c", "1"), multiplies="n * c * k"),
     "gradient of weights": Kernel("gemm/amx", "outer_{T}", {"dout": "T (n, k)", "rows": "T (n, c)", "out": "T (k, c)"}, {"odd": "int64 (1) filled 0"},
                                   preconditions=("min(n, c, k) >= 1", "c % 16 == 0", "k % 16 == 0"), sizes=("n", "c", "k"), multiplies="n * c * k")}
+_FEW_ROWS: dict[str, Any] = {
+    "where": {"size": "(n + 31) // 32 * ((c + 31) // 32) * 1536"}, "sizes": ("n", "c", "k"), "multiplies": "n * c * k",
+    # The rows in tiles, of six bytes a number, take half of the L2 cache at most.
+    "preconditions": ("min(n, c, k) >= 1", "n <= 256", "size <= 1 << 18", "k * c < 1 << 31")}
+_one_pass = {
+    "forward": Kernel("gemm/amx", "few_rows_forward_{T}",
+                      {"rows": "T (n, c)", "weight": "T (k, c)", "bias": "T (k) optional", "out": "T (n, k)"}, _PRODUCT, **_FEW_ROWS),
+    "gradient of data": Kernel("gemm/amx", "few_rows_backward_data_{T}", {"dout": "T (n, k)", "weight": "T (k, c)", "out": "T (n, c)"},
+                               {"odd": "int64 (1) filled 0"}, **_FEW_ROWS),
+    "gradient of weights": Kernel("gemm/amx", "few_rows_backward_weight_{T}", {"dout": "T (n, k)", "rows": "T (n, c)", "out": "T (k, c)"},
+                                  _PRODUCT, **{**_FEW_ROWS, "preconditions": (*_FEW_ROWS["preconditions"], "c % 16 == 0")})}
 
 
 @functools.cache
@@ -93,19 +105,24 @@ def convolve(data: torch.Tensor, weight: torch.Tensor, bias: Optional[torch.Tens
     return out
 
 
-def fits(way: str, arrays: Sequence[Optional[torch.Tensor]], out: torch.Tensor) -> bool:
-    """Return True if `multiply` takes arrays of these shapes."""
-    return _products[way].plan(_arrays_of(way, arrays, out)) is not None
+def fits(name: str, way: str, arrays: Sequence[Optional[torch.Tensor]], out: torch.Tensor) -> bool:
+    """Return True if `multiply` takes arrays of these shapes by the way called `name`: `NAME` or `ONE_PASS`."""
+    kernel, given = _call(name, way, arrays, out)
+    return kernel.plan(given) is not None
 
 
-def multiply(way: str, arrays: Sequence[Optional[torch.Tensor]], out: torch.Tensor) -> bool:
+def multiply(name: str, way: str, arrays: Sequence[Optional[torch.Tensor]], out: torch.Tensor) -> bool:
     """Write a matrix product to `out`; return False if it contains NaN, as it does for infinite inputs.
 
     The arrays of ``"forward"`` are rows (N, C), a weight (K, C) and a bias (K,) or None; of ``"gradient of data"``, gradients (N, K) and a weight
-    (K, C); of ``"gradient of weights"``, gradients (N, K) and rows (N, C).
+    (K, C); of ``"gradient of weights"``, gradients (N, K) and rows (N, C). `name` is that of `fits`.
     """
-    return not _products[way](_arrays_of(way, arrays, out))[-1].item()
+    kernel, given = _call(name, way, arrays, out)
+    return not kernel(given)[-1].item()
 
 
-def _arrays_of(way: str, arrays: Sequence[Optional[torch.Tensor]], out: torch.Tensor) -> tuple[Optional[torch.Tensor], ...]:
-    return (*arrays, *([None] if way == "gradient of data" else []), out)
+def _call(name: str, way: str, arrays: Sequence[Optional[torch.Tensor]], out: torch.Tensor) -> tuple[Kernel, tuple[Optional[torch.Tensor], ...]]:
+    """Return the kernel for a product, and its arrays."""
+    if name == ONE_PASS:
+        return _one_pass[way], (*arrays, out)
+    return _products[way], (*arrays, *([None] if way == "gradient of data" else []), out)

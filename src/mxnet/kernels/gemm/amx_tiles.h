@@ -181,12 +181,14 @@ inline void pairs(const half* first, const half* second, uint32_t there, Store t
   for (int side = 0; side < 2; ++side) to(side, _mm512_permutex2var_epi16(x, _mm512_load_si512(turns[side]), y));
 }
 
-// The tiles of one step and panel of weights that gradients go back through: depth and columns have changed places. Rows lie `apart` numbers.
+// The tiles of one step and panel of weights that gradients go back through: depth and columns have changed places. Rows lie `apart` numbers. Of 16
+// pairs of rows this packs one.
+inline void pack_turned_pair(const float* weight, int64_t apart, int64_t rows, uint32_t there, int64_t i, half* to) {
+  auto row = [=](int64_t r) { return r < rows ? weight + r * apart : nullptr; };
+  pairs(row(2 * i), row(2 * i + 1), there, [=](int tile, __m512i line) { _mm512_storeu_si512(to + tile * kTile + i * kSide, line); });
+}
 void pack_turned(const float* weight, int64_t apart, int64_t rows, uint32_t there, half* to) {
-  for (int i = 0; i < 16; ++i) {
-    auto row = [=](int64_t r) { return r < rows ? weight + r * apart : nullptr; };
-    pairs(row(2 * i), row(2 * i + 1), there, [=](int tile, __m512i line) { _mm512_storeu_si512(to + tile * kTile + i * kSide, line); });
-  }
+  for (int i = 0; i < 16; ++i) pack_turned_pair(weight, apart, rows, there, i, to);
 }
 
 }  // namespace

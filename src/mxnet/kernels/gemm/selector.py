@@ -5,6 +5,7 @@ eight rows and the 4096 x 9216 weights of AlexNet, MKL took 13.9 ms, 8.2 for the
 passes over the large matrix once, in 7.1, 6.2 and 3.5 ms (both cores of a Xeon, family 6, model 167; November 2026). The autotuner chooses once for
 each shape and machine.
 """
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, Optional
 
@@ -56,7 +57,7 @@ def product(a: torch.Tensor, b: torch.Tensor, bias: Optional[torch.Tensor], memo
         return library()
     out = a.new_empty(len(a), b.shape[1]) if memory is None else memory
     runs: dict[str, Callable[[], Any]] = {LIBRARY: library, FEW_ROWS: lambda: _skinny(way, arrays, out),
-                                          amx.NAME: lambda: amx.multiply(way, arrays, out)}
+                                          **{name: functools.partial(amx.multiply, name, way, arrays, out) for name in (amx.NAME, amx.ONE_PASS)}}
     if found is None:
         rivals = [name for name in runs if name == LIBRARY or _fits(name, way, arrays, out)]
         sizes = "x".join(map(str, (len(a), *b.shape)))
@@ -71,8 +72,8 @@ def product(a: torch.Tensor, b: torch.Tensor, bias: Optional[torch.Tensor], memo
 
 def _fits(name: str, way: str, arrays: Sequence[Optional[torch.Tensor]], out: torch.Tensor) -> bool:
     """Return True if the named kernel takes arrays of these shapes."""
-    if name == amx.NAME:
-        return amx.available() and amx.fits(way, arrays, out)
+    if name in (amx.NAME, amx.ONE_PASS):
+        return amx.available() and amx.fits(name, way, arrays, out)
     rows = arrays[0]
     return rows is not None and len(rows) <= ROWS and _FEW[way].plan((*arrays, out)) is not None
 

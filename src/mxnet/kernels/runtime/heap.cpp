@@ -19,7 +19,7 @@
 namespace {
 
 constexpr size_t kLeast = 1 << 16;  // smaller tensors stay in malloc's heap
-constexpr size_t kStep = 1 << 24;   // growth of the heap at a time
+constexpr size_t kStep = 1 << 24;   // growth of the heap at a time, and its alignment: a number of huge pages
 constexpr size_t kLine = 64;        // alignment, and the room in front of a tensor for its size
 
 // Bytes of tensors in the heap, and of others while they are counted; the peak of their sum.
@@ -45,9 +45,9 @@ class Heap final : public c10::Allocator {
     if (sysinfo(&info) || addresses_are_limited()) return false;
     size_ = up(size_t(info.totalram) * info.mem_unit * 2, kStep);
     // Not accessible, so that it counts as no memory until `grow` asks for some.
-    void* found = mmap(nullptr, size_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void* found = mmap(nullptr, size_ + kStep, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (found == MAP_FAILED) return false;
-    first_ = top_ = ready_ = static_cast<char*>(found);
+    first_ = top_ = ready_ = reinterpret_cast<char*>(up(reinterpret_cast<size_t>(found), kStep));
     return true;
   }
 
@@ -125,6 +125,8 @@ class Heap final : public c10::Allocator {
     if (addresses_are_limited()) return false;
     size_t more = up(end - ready_, kStep);
     if (more > size_t(first_ + size_ - ready_) || mprotect(ready_, more, PROT_READ | PROT_WRITE)) return false;
+    // Huge pages where the system has them for whoever asks. Passes over large arrays in a virtual machine took a fifth less time.
+    madvise(ready_, more, MADV_HUGEPAGE);
     ready_ += more;
     return true;
   }

@@ -442,7 +442,7 @@ class RowSparseNDArray(BaseSparseNDArray):
     def _all_rows(self) -> torch.Tensor:
         """Store all rows from now on, and return their values for writing."""
         if not self._has_all_rows():
-            self._values = self._dense() if len(self._values) else lazy_zeros.zeros(self.shape, self._values.dtype, self._values.device)
+            self._values = self._dense() if len(self._values) else lazy_zeros.zeros(self.shape, self._values.dtype, self._values.device, by_rows=True)
             self._aux = [torch.arange(self.shape[0], device=self._values.device)]
             self._complete = self._aux[0], True
         return self._values
