@@ -87,7 +87,7 @@ def _read(path):
 
 
 def once(plan, workers):
-    """Run a job; return a digest of all weights, each worker's log (time, attempt, epoch, batch) and kills (time, attempt), and the errors."""
+    """Run a job; return a digest of all weights, each worker's log (time, attempt, epoch, batch) and kills (time, attempt), and stderr."""
     import numpy as np
 
     import mxnet as mx
@@ -98,14 +98,14 @@ def once(plan, workers):
         command = [*launcher, "--max-restarts", str(len(plan) + 5), sys.executable, "-W", "ignore", "program.py", str(STEPS), json.dumps(plan), "out"]
         done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
         if done.returncode:
-            return None, [], [], done.stderr[-3000:]
+            return None, [], [], done.stderr
         digest = hashlib.sha256()
         for rank in range(workers):
             weights = np.load(pathlib.Path(folder, f"out{rank}.npz"))
             for name in sorted(weights.files):
                 digest.update(weights[name].tobytes())
         logs, kills = ([_read(pathlib.Path(folder, f"out{kind}{rank}")) for rank in range(workers)] for kind in ("", "-kills-"))
-        return digest.hexdigest(), logs, kills, ""
+        return digest.hexdigest(), logs, kills, done.stderr
 
 
 def judge(plan, undisturbed, digest, logs):
@@ -135,9 +135,10 @@ def run_job(seed, workers, undisturbed):
     """Run the job of a seed; return its record for the results."""
     plan, continued = plan_kills(seed, workers), []
     signal.signal(signal.SIGCONT, lambda *_: continued.append(time.time()))
-    digest, logs, kills, error = once(plan, workers)
-    wrong = f"it failed: {error}" if digest is None else judge(plan, undisturbed, digest, logs)
-    return {"seed": seed, "workers": workers, "wrong": wrong, "pauses": [] if digest is None else pauses_of(logs, kills, continued)}
+    digest, logs, kills, errors = once(plan, workers)
+    wrong = f"it failed: {errors[-3000:]}" if digest is None else judge(plan, undisturbed, digest, logs)
+    return {"seed": seed, "workers": workers, "wrong": wrong, "pauses": [] if digest is None else pauses_of(logs, kills, continued),
+            "forced": errors.count("Unable to shutdown process")}
 
 
 def report(jobs, workers):
@@ -147,7 +148,8 @@ def report(jobs, workers):
     wrong = [f"seed {job['seed']}: {job['wrong']}" for job in jobs if job["wrong"]]
     print(f"{len(kills)} kills of {workers} workers: {len(wrong)} jobs of {len(jobs)} wrong; the next step of all after "
           f"{statistics.median(pauses):.1f} s (median), {pauses[-1]:.1f} s at most")
-    print(f"{sum(pause > LIMIT for pause in pauses)} of {len(kills)} pauses longer than {LIMIT} s; {kills.count(None)} not measured")
+    print(f"{sum(pause > LIMIT for pause in pauses)} of {len(kills)} pauses longer than {LIMIT} s; {kills.count(None)} not measured; "
+          f"{sum(job['forced'] for job in jobs)} workers did not end by themselves within the launcher's 30 s")
     for text in wrong[:5]:
         print("   ", text)
     return int(bool(wrong))
@@ -163,9 +165,9 @@ def main(argv=None):
     chosen = parser.parse_args(argv)
     jobs = [json.loads(line) for line in chosen.results.read_text().splitlines()] if chosen.results and chosen.results.exists() else []
     jobs = [job for job in jobs if job["workers"] == chosen.workers]
-    undisturbed, _, _, error = once([], chosen.workers)
+    undisturbed, _, _, errors = once([], chosen.workers)
     if undisturbed is None:
-        print(error)
+        print(errors[-3000:])
         return 1
     seeds, done = iter(range(chosen.seed, sys.maxsize)), {job["seed"] for job in jobs}
     while sum(len(job["pauses"]) for job in jobs) < chosen.kills and not any(job["wrong"].startswith("it failed") for job in jobs):
