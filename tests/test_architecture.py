@@ -20,6 +20,7 @@ BY_NAME = {
     "optimizer/pickles.py": "the modules of MXNet that a file of optimizer states names",
     "compat/finder.py": "what a name of the table leads to",
     "tools/cli.py": "the program of the given subcommand",
+    "tools/fork_server.py": "the modules that forks are to have",
 }
 
 # Private names that modules import from one another, since MXNet gives them this name and file. Others are public where a second module needs them.

@@ -61,7 +61,8 @@ if kv:
 
 def run(tmp_path, workers, kind, folder, epochs=3, die=0, restarts=0):
     (tmp_path / "program.py").write_text(PROGRAM)
-    launcher = ["-m", "mxnet.tools.launch", "-n", str(workers), "-s", "0", "--launcher", "local", "--max-restarts", str(restarts), *python()]
+    launcher = ["-m", "mxnet.tools.launch", "-n", str(workers), "-s", "0", "--launcher", "local", "--max-restarts", str(restarts), "--preload", "",
+                *python()]
     env = {**os.environ, "PYTHONPATH": str(pathlib.Path(mx.__file__).parent.parent), "OMP_NUM_THREADS": "1"}
     program = ["program.py", kind, folder, str(epochs), str(die), folder]
     done = subprocess.run([*python(), *(launcher if workers else []), *program], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=200)

@@ -58,8 +58,9 @@ kv._barrier()
 def _run(tmp_path, name, kills):
     (tmp_path / "program.py").write_text(_PROGRAM)
     env = {**os.environ, "PYTHONPATH": str(pathlib.Path(mx.__file__).parent.parent), "OMP_NUM_THREADS": "1"}
-    launcher = ["-m", "mxnet.tools.launch", "-n", "3", "-s", "0", "--launcher", "local", "--max-restarts", str(len(kills)), *python()]
-    done = subprocess.run([*python(), *launcher, "program.py", name, repr(kills), name], cwd=tmp_path, env=env, capture_output=True, text=True)
+    launcher = ["-m", "mxnet.tools.launch", "-n", "3", "-s", "0", "--launcher", "local", "--max-restarts", str(len(kills))]
+    program = ["--preload", "", *python(), "program.py", name, repr(kills), name]  # forks already
+    done = subprocess.run([*python(), *launcher, *program], cwd=tmp_path, env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     steps = [(tmp_path / f"{name}{rank}.steps").read_text().splitlines() for rank in range(3)]
     return [dict(np.load(tmp_path / f"{name}{rank}.npz")) for rank in range(3)], steps

@@ -38,8 +38,10 @@ def test_sums_beside_the_programs_own_process_group():
         print(brain.tolist()[4], str(brain.dtype))
         print([t.tolist() for t in net.begin_sum_many([torch.ones(2), torch.ones(1, dtype=torch.int64), torch.ones(())], 'sums')])
         print([t.tolist() for t in net.all_gather_uneven(torch.ones(net.rank, 2), [0, 1], 'gather')])
-        other, threads = net.channel('more'), len(os.listdir('/proc/self/task'))
-        print(other.begin_sum(torch.ones(1), 'more')().tolist())
+        net.prepare_channel()
+        threads = len(os.listdir('/proc/self/task'))
+        other = net.channel('more')
+        print(other.begin_sum(torch.ones(1), 'more')().tolist(), len(os.listdir('/proc/self/task')) == threads, net.channel('another') is not other)
         last = net.all_reduce(torch.ones(1))
         net.leave()
         print(last.is_completed(), len(os.listdir('/proc/self/task')) <= threads - 4, dist.is_initialized())
@@ -50,7 +52,7 @@ def test_sums_beside_the_programs_own_process_group():
         """)
     for rank, lines in enumerate(found):
         assert lines == [
-            "[2048.0, 4.0, 1.5] torch.float16", "[2.0, 2.0] torch.bfloat16", "[[2.0, 2.0], [2], 2.0]", "[[], [[1.0, 1.0]]]", "[2.0]",
+            "[2048.0, 4.0, 1.5] torch.float16", "[2.0, 2.0] torch.bfloat16", "[[2.0, 2.0], [2], 2.0]", "[[], [[1.0, 1.0]]]", "[2.0] True True",
             "True True True", f"worker {rank} has left its job, as a program does at its end, and can't send or receive anything more"]
 
 

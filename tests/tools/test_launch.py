@@ -157,3 +157,23 @@ def test_what_is_missing_is_said_in_one_line(tmp_path, monkeypatch, caplog, args
     monkeypatch.setenv("PATH", str(tmp_path))
     assert launch.main(["-n", "1", "-s", "0", *args]) == status
     assert caplog.messages[-1] == message
+
+
+def test_a_job_that_starts_again_forks_its_workers(tmp_path):
+    (tmp_path / "kill.py").write_text("import os, sys, time\n"
+                                      "attempt, rank = os.environ['TORCHELASTIC_RUN_ID'].split('.')[1], os.environ['RANK']\n"
+                                      "os.write(1, f'{attempt} {rank} {\"decimal\" in sys.modules} {sys.argv[1]}\\n'.encode())\n"
+                                      "if attempt == '0' and rank == '1':\n"
+                                      "    os.kill(os.getpid(), 9)\n"
+                                      "time.sleep(60 if attempt == '0' else 0)\n")
+    restarts = ["--max-restarts", "1", "--preload", "decimal,json"]
+    done = start(tmp_path, "-n", "2", "-s", "0", "--launcher", "local", *restarts, sys.executable, "kill.py", "x")
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.splitlines())[-2:] == ["1 0 True x", "1 1 True x"] and "0 1 True x" in done.stdout
+    assert "worker 1 ended with SIGKILL" in done.stderr
+
+
+def test_a_command_that_cannot_be_forked_is_reported(tmp_path, caplog):
+    caplog.set_level("INFO")
+    assert launch.main(["-n", "1", "-s", "0", "--launcher", "local", "--preload", "decimal", "sh", "-c", "exit 4"]) == 4
+    assert "each worker imports decimal for itself: forks need Linux, and a command such as `python FILE`" in caplog.text

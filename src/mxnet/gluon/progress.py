@@ -127,6 +127,7 @@ class Progress:
         from .rescue import Rescue
         if self._saves._net is not None:
             self._saves._net.sum_in_order()
+            self._saves._net.prepare_channel()  # before SIGTERM, by which launchers end the others, is deferred
         trainer._kvstore_params["update_on_kvstore"] = False
         trainer._rescue = self
         return Rescue(self._saves.folder, self._saves.rank, self._saves.workers, self._own)

@@ -56,6 +56,7 @@ class Group:
             self._gloo = dist.new_group(backend="gloo", timeout=_LONG)
         self._nccl = None
         self._channels = []
+        self._prepared = []  # channels that nobody has asked for yet
         self._given_up = []  # torch's groups with work that never ends
         self._under_way = {}  # work -> the tensors that it reads and writes
         self._sent = [0]
@@ -78,6 +79,13 @@ class Group:
         """
         self._ordered[0] = True
 
+    def prepare_channel(self) -> None:
+        """Make the group that the next `channel` returns; all workers call it.
+
+        It is for programs that must not wait later: a worker that is killed while the others make a group costs them ``PS_HEARTBEAT_TIMEOUT``.
+        """
+        self._prepared.append(self.channel("the start of the job"))
+
     def channel(self, doing: str) -> Any:
         """Return a group of the same workers for collectives in an independent order; all workers call it.
 
@@ -86,6 +94,8 @@ class Group:
         MXNetError
             If one of them does not join.
         """
+        if self._prepared:
+            return self._prepared.pop()
         other = copy.copy(self)
         other._nccl = None
         try:

@@ -24,6 +24,7 @@ from collections.abc import Sequence
 import torch.distributed as dist
 
 from .command import command, parser
+from .fork_server import ForkServer, split
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)  # torchrun sets handlers for these
 _PATIENCE = 30  # seconds until servers and other machines must have ended by themselves
@@ -43,6 +44,8 @@ def build_parser() -> argparse.ArgumentParser:
     p.add_argument("--env", action="append", default=[], metavar="NAME", help="hand this variable on to other machines")
     p.add_argument("--p3", action="store_true", help="synchronous stores send in slices, the most urgent first")
     p.add_argument("--max-restarts", type=_count(0), default=0, help="how often a job that failed starts again")
+    p.add_argument("--preload", help="modules, separated by commas, that one process of each machine imports; the workers are forks of it. "
+                   "By default torch if the job may start again; '' starts each worker anew")
     for hidden in ("--meet", "--job", "--layout", "--node"):  # internal: for this program on other machines
         p.add_argument(hidden, help=argparse.SUPPRESS)
     p.add_argument("command", nargs=argparse.REMAINDER, help="the program and its arguments")
@@ -90,6 +93,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         p.error("the command is missing: the program that all workers run, and its arguments")
     if args.num_servers is None:
         args.num_servers = args.num_workers
+    args.preload = [name for name in ("torch" if args.max_restarts and args.preload is None else args.preload or "").split(",") if name]
+    args.forks = None
     args.worker_env, args.server_env = _pairs(p, "--env-worker", args.env_worker), _pairs(p, "--env-server", args.env_server)
     if args.launcher in ("ssh", "mpi") and not args.hostfile and not args.meet:
         p.error(f"--launcher {args.launcher} needs -H, a file with the names of the machines; --launcher local uses this one only")
@@ -110,6 +115,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         _log.error("%s", error)
         return 1
     finally:  # for callers of this function, which continue
+        if args.forks:
+            args.forks.close()
         for number, handler in handlers.items():
             signal.signal(number, handler)
         os.environ.clear()
@@ -177,8 +184,11 @@ def _run_node(args):
             env = {**os.environ, **common, **args.server_env, "DMLC_ROLE": "server", "DMLC_SERVER_ID": str(first + i)}
             started.append(subprocess.Popen(command, env=env))
         exits.processes = {process.pid: f"server {first + i}" for i, process in enumerate(started)}
+        worker_env = {**common, **args.worker_env, "DMLC_ROLE": "worker"}
+        if workers:
+            command = _forking(args, command, {**os.environ, **worker_env}, exits)
         exits.start()
-        status = _run_workers(args, workers, command, {**common, **args.worker_env, "DMLC_ROLE": "worker"}, exits) if workers else 0
+        status = _run_workers(args, workers, command, worker_env, exits) if workers else 0
         for i, server in enumerate(started):
             if status:
                 break
@@ -202,6 +212,26 @@ def _not_runnable(program, path):
     return 127, f"the program {program!r} was not found{'' if os.path.dirname(program) else ' on PATH'}; check its spelling"
 
 
+def _forking(args, command, env, exits):
+    """Return the command that runs the program in a fork of a process with the modules of ``--preload``; the command itself if that is impossible."""
+    if not args.preload:
+        return command
+    program = split(command) if ForkServer.available() else None
+    if program is None:
+        _log.info("each worker imports %s for itself: forks need Linux, and a command such as `python FILE`, `python -m MODULE` or `python -c TEXT`",
+                  ", ".join(args.preload))
+        return command
+    interpreter, words = program
+    if args.forks is None:  # it stays when the job starts again
+        try:
+            args.forks = ForkServer(interpreter, args.preload, env)
+        except OSError as error:
+            _log.warning("each worker imports %s for itself: %s", ", ".join(args.preload), error)
+            return command
+    exits.helper = args.forks.process
+    return args.forks.command(words)
+
+
 class _ExitWatch(threading.Thread):
     """Records the order in which child processes fail; torch's agent polls ten times a second and then reports the lowest rank.
 
@@ -211,11 +241,13 @@ class _ExitWatch(threading.Thread):
         Process ids and statuses (a negative number for a signal), the first failure first.
     processes : dict of int to str
         Names of the processes that are not workers.
+    helper : subprocess.Popen, optional
+        A child whose end is of no interest.
     """
 
     def __init__(self):
         super().__init__(daemon=True)
-        self.failed, self.processes, self._ended = [], {}, threading.Event()
+        self.failed, self.processes, self.helper, self._ended = [], {}, None, threading.Event()
 
     def run(self):
         while not self._ended.wait(0.005):
@@ -223,7 +255,9 @@ class _ExitWatch(threading.Thread):
                 info = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT | os.WNOHANG)
             except ChildProcessError:
                 continue
-            if info is not None and info.si_status and all(pid != info.si_pid for pid, _ in self.failed):
+            if info is not None and self.helper is not None and info.si_pid == self.helper.pid:
+                self.helper.poll()  # else it would be in the place of the next one that ends
+            elif info is not None and info.si_status and all(pid != info.si_pid for pid, _ in self.failed):
                 self.failed.append((info.si_pid, info.si_status if info.si_code == os.CLD_EXITED else -info.si_status))
 
     def stop(self):
@@ -281,6 +315,7 @@ def _own_command(args, node):
         flags += [part for text in given for part in (flag, text)]
     names = [*args.env, *(name for name in ("PYTHONPATH", "LD_LIBRARY_PATH", "OMP_NUM_THREADS", "DMLC_INTERFACE") if name not in args.env)]
     variables = {name: os.environ[name] for name in names if name in os.environ}
+    flags += ["--preload", ",".join(args.preload)] if args.preload else []
     return [sys.executable, "-m", "mxnet.tools.launch", *flags, *(["--p3"] if args.p3 else []), "--", *args.command], variables
 
 
