@@ -99,8 +99,10 @@ hvd.init()
 rank, size, batch, classes, width = hvd.rank(), hvd.size(), 4, 6, 5
 numbers = np.random.RandomState(0)
 X, Y = numbers.uniform(-1, 1, (4, size * batch, 3)).astype('float32'), numbers.randint(0, classes * size, (4, size * batch)).astype('float32')
-start = {'body_weight': numbers.uniform(-1, 1, (width, 3)), 'body_bias': np.zeros(width), 'head': numbers.uniform(-1, 1, (classes * size, width))}
+start = {'body_weight': numbers.uniform(-1, 1, (width, 3)), 'body_bias': np.zeros(width), 'head': numbers.uniform(-1, 1, (classes * size, width)),
+         'norm_gamma': np.ones(width), 'norm_beta': np.zeros(width)}
 start = {name: nd.array(value) for name, value in start.items()}
+moving = {'norm_moving_mean': nd.zeros(width), 'norm_moving_var': nd.ones(width)}
 settings = dict(learning_rate=0.5, momentum=0.9, wd=0.01, rescale_grad=1 / (size * batch))
 
 class Summing(mx.optimizer.Optimizer):  # has nothing but another optimizer, whose attributes are its own
@@ -116,7 +118,8 @@ class Summing(mx.optimizer.Optimizer):  # has nothing but another optimizer, who
         self._optimizer.update_multi_precision(index, weight, grad, state)
 
 def features():
-    return sym.Activation(sym.FullyConnected(sym.var('data'), num_hidden=width, name='body'), act_type='tanh')
+    dense = sym.FullyConnected(sym.var('data'), num_hidden=width, name='body')
+    return sym.Activation(sym.BatchNorm(dense, fix_gamma=False, name='norm'), act_type='tanh')  # over the batch of a rank, or of a context
 
 def from_all(part):
     whole = nd.zeros((size * len(part), *part.shape[1:]))
@@ -125,7 +128,7 @@ def from_all(part):
 
 body = mx.mod.Module(sym.Group([features(), sym.BlockGrad(sym.var('softmax_label'))]))
 body.bind([('data', (batch, 3))], [('softmax_label', (batch,))])
-body.init_params(None, start, {}, allow_extra=True)
+body.init_params(None, start, moving, allow_extra=True)
 body.init_optimizer('local', Summing(mx.optimizer.SGD(**settings)))
 rows = start['head'][rank * classes:(rank + 1) * classes].copy()
 momentum = nd.zeros_like(rows)
@@ -136,7 +139,7 @@ cosines = sym.FullyConnected(sym.L2Normalization(features()), sym.L2Normalizatio
 net = sym.SoftmaxOutput((cosines - 0.3 * sym.one_hot(label, depth=classes * size)) * 4, label, name='softmax')
 whole = mx.mod.Module(net, context=[mx.cpu(i) for i in range(size)])
 whole.bind([('data', (size * batch, 3))], [('softmax_label', (size * batch,))])
-whole.init_params(None, start, {})
+whole.init_params(None, start, moving)
 whole.init_optimizer('device', mx.optimizer.SGD(**settings))
 
 far = []
