@@ -11,6 +11,7 @@ import torch
 from kernel_limits import forget_choices
 from mxnet import openmp, threads
 from mxnet.kernels.conv import convolution, winograd
+from mxnet.kernels.runtime import tuning
 from mxnet.threads import Policy
 
 SOURCE = pathlib.Path(threads.__file__).parents[1]
@@ -199,6 +200,7 @@ def test_kernels_race_only_where_no_other_program_is_busy(monkeypatch, busy, kno
     monkeypatch.setattr(convolution.autotuner, "fastest", lambda name, runs: races.append(name) or "a rival")
     monkeypatch.setattr(convolution.autotuner, "get", lambda name: known)
     forget_choices(monkeypatch, convolution)
+    monkeypatch.setattr(tuning, "reduced", threads.reduced)
     monkeypatch.setattr(threads.policy, "full", 3)
     monkeypatch.setattr(threads.policy, "count", 1 if busy else 3)
     data, weight = torch.ones(8, 64, 56, 56), torch.ones(64, 64, 3, 3)

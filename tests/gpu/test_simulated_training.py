@@ -61,15 +61,15 @@ def test_module(count, store, nccl):
             np.testing.assert_allclose(a.asnumpy(), b.asnumpy(), rtol=1e-4, atol=1e-5)
 
 
-def network():
+def network(bias=True):
     net = nn.HybridSequential(prefix="net_")
     with net.name_scope():
-        net.add(nn.Conv2D(4, 3), nn.BatchNorm(), nn.Activation("relu"), nn.MaxPool2D(), nn.Dense(3))
+        net.add(nn.Conv2D(4, 3, use_bias=bias), nn.BatchNorm(), nn.Activation("relu"), nn.MaxPool2D(), nn.Dense(3))
     return net
 
 
-def initialized(contexts, hybridize=None):
-    net = network()
+def initialized(contexts, hybridize=None, bias=True):
+    net = network(bias)
     net.initialize(ctx=contexts)
     net(mx.nd.array(X[:2], ctx=contexts[0]))
     for name, p in net._collect_params_with_prefix().items():
@@ -80,7 +80,8 @@ def initialized(contexts, hybridize=None):
 
 
 def train(contexts, store="device", optimizer="sgd", on_store=None, hybridize=None, steps=3, watch=None):
-    net = initialized(contexts, hybridize)
+    # The bias before a batch norm has a gradient of rounding errors only, which Adam makes as large as any.
+    net = initialized(contexts, hybridize, bias=optimizer != "adam")
     trainer = mx.gluon.Trainer(net.collect_params(), optimizer, {"learning_rate": 0.05}, kvstore=store, update_on_kvstore=on_store)
     loss = mx.gluon.loss.SoftmaxCrossEntropyLoss()
     parts = [mx.gluon.utils.split_and_load(v, contexts) for v in (X, Y)]
