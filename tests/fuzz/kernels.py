@@ -25,7 +25,7 @@ import mxnet as mx
 from mxnet.gluon.cached_op import CachedOp
 from mxnet.kernels import own_heap
 from mxnet.kernels.conv import prepacked_conv, winograd
-from mxnet.kernels.gemm import fused_mlp
+from mxnet.kernels.gemm import fused_mlp, mlp_training
 from mxnet.kernels.image import jpeg, nchw_to_nhwc, transform
 from mxnet.kernels.nn import kl_divergence, nms, optimizer_update, pooling_nhwc, recurrent, roi_pooling
 from mxnet.kernels.random import generators
@@ -50,13 +50,14 @@ _NAMES = {"batch_norm": sizes.normalized, "color_jitter": sizes.pixels, "convolu
           "pooling_nhwc": sizes.pooled_last, "fused_mlp": sizes.chained, "lrn": sizes.responding, "nms": sizes.boxes,
           "pointwise": sizes.numbers, "max_pooling": sizes.window, "generators": sizes.numbers, "recurrent": sizes.steps, "roi_pooling": sizes.maps,
           "gather_scatter": sizes.rows, **{f"gather_scatter.{name}": sizes.filled_rows for name in ("_gather", "_mark", "_pick", "_place")},
-          "softmax": sizes.matrices, "optimizer_update": sizes.updated,
+          "softmax": sizes.matrices, **{f"softmax.{name}": sizes.classified for name in ("_likelihoods", "_likelihood_gradients")},
+          "optimizer_update": sizes.updated, "optimizer_update._adam_together": sizes.updated_together, "mlp_training": sizes.trained,
           "triangular_solve": sizes.systems, "numbers": sizes.text, "transpose": sizes.matrices,
           **{f"winograd.{kernel.entry}": functools.partial(sizes.squares, taps=winograd.FORMS[form].taps)
              for kinds in (winograd.weights, winograd.forward, winograd.backward) for form, kernel in kinds.items()}}
 _HANDLES = {f"{module.__name__.rpartition('.')[2]}.{name}": value
             for module in (*SMALL, fused_mlp, kl_divergence, transform, jpeg, prepacked_conv, nms, pooling_nhwc, roi_pooling,
-                           optimizer_update) if module is not recurrent
+                           optimizer_update, mlp_training) if module is not recurrent
             for name, value in vars(module).items() if isinstance(value, contract.Kernel)}
 _HANDLES.update({f"nchw_to_nhwc.{kernel.entry}": kernel for kernel in nchw_to_nhwc._BY_CHANNELS.values()})
 _HANDLES.update({kernel.name.rpartition("/")[2]: kernel for pair in recurrent._KERNELS.values() for kernel in pair})
@@ -76,9 +77,10 @@ def _fitting(name, rng):
     if "widened" in name:
         names["T"] = "bfloat16"  # the one type that can be
     arrays: list = []
+    there = names.pop("given", None)
     for array in kernel.takes:
         given = {a.name for a, content in zip(kernel.takes, arrays) if content is not None}
-        if array.optional and (rng.random() < 0.5 or array.name == "copy" and "index" in given):
+        if array.optional and (array.name not in there if there is not None else rng.random() < 0.5 or array.name == "copy" and "index" in given):
             arrays.append(None)  # a step writes to rows or to a copy, not to both
             continue
         low, high = _VALUES.get(array.name, (None, None))

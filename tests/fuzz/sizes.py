@@ -1,6 +1,7 @@
 """Sizes that fit together, for each kernel's declaration: what `kernels` makes right cases of."""
 from mxnet.kernels.conv import convolution
-from mxnet.kernels.gemm import fused_mlp
+from mxnet.kernels.gemm import fused_mlp, mlp_training
+from mxnet.kernels.nn import optimizer_update
 from mxnet.kernels.nn import max_pooling
 
 
@@ -67,6 +68,15 @@ def chained(rng):
     return {**names, **{f"k{i + 1}": width for i, width in enumerate([*widths, *[0] * (fused_mlp.MOST - len(widths))])}}
 
 
+def trained(rng):
+    widths = [rng.choice((1, 5, 16, 31, 33, 70)) for _ in range(rng.randint(1, mlp_training.MOST))]
+    places = range(1, len(widths) + 1)
+    some = [f"{kind}{i}" for kind in ("b", "dw", "db") for i in places if rng.random() < 0.7]
+    return {"n": rng.choice((1, 3, 4, 12, 13, 50)), "c": rng.choice((1, 5, 16, 17, 64)), "activations": rng.randrange(4 ** len(widths)),
+            **{f"k{i + 1}": width for i, width in enumerate([*widths, *[0] * (mlp_training.MOST - len(widths))])},
+            "given": [*some, *[f"{kind}{i}" for kind in "wy" for i in places], *["dx"] * rng.randrange(2)]}
+
+
 def squares(rng, taps):
     while True:
         names = {"T": rng.choice(("float32", "float32", "bfloat16")), "n": rng.randint(1, 3), "c": 16 * rng.randint(1, 4),
@@ -124,6 +134,17 @@ def text(rng):
 def updated(rng):
     rows = rng.choice((0, 1, 2, 10))
     return {"rows": rows, "count": rows, "width": rng.choice((1, 3, 16, 33, 20_000))}
+
+
+def updated_together(rng):
+    count = rng.randint(1, optimizer_update.UPDATED_TOGETHER)
+    places = range(1, optimizer_update.UPDATED_TOGETHER + 1)
+    return {**{f"n{i}": rng.choice((1, 5, 16, 33, 100)) if i <= count else 0 for i in places},
+            "given": [f"{letter}{i}" for letter in "wgms" for i in range(1, count + 1)]}
+
+
+def classified(rng):
+    return {**matrices(rng), "T": rng.choice(("float32", "int64"))}
 
 
 def counted(rng):
