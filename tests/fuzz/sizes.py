@@ -1,8 +1,7 @@
 """Sizes that fit together, for each kernel's declaration: what `kernels` makes right cases of."""
 from mxnet.kernels.conv import convolution
 from mxnet.kernels.gemm import fused_mlp, mlp_training
-from mxnet.kernels.nn import optimizer_update
-from mxnet.kernels.nn import max_pooling
+from mxnet.kernels.nn import max_pooling, optimizer_update
 
 
 def normalized(rng):
