@@ -216,7 +216,7 @@ def _guard(connection: socket.socket) -> dict[str, Any] | None:
     child = os.fork()
     if child == 0:
         connection.close()
-        os.setsid()
+        os.setpgid(0, 0)  # a group for signals; no session of its own, whose leader could not begin a group as programs do
         ctypes.CDLL(None).prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
         for number, fd in enumerate(fds):
@@ -231,7 +231,7 @@ def _guard(connection: socket.socket) -> dict[str, Any] | None:
     while watched not in select.select([connection, watched], [], [])[0]:
         numbers = _received(connection)
         for number in numbers or [signal.SIGKILL]:  # none: who asked for it is gone
-            _signal_session(child, signal.SIGSTOP if number == signal.SIGTSTP else number)
+            _signal_group(child, signal.SIGSTOP if number == signal.SIGTSTP else number)
         if not numbers:
             break
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
@@ -240,10 +240,10 @@ def _guard(connection: socket.socket) -> dict[str, Any] | None:
     os._exit(0)
 
 
-def _signal_session(child: int, number: int) -> None:
+def _signal_group(child: int, number: int) -> None:
     try:
         os.killpg(child, number)
-    except ProcessLookupError:  # it has not made its session yet
+    except ProcessLookupError:  # it has not made its group yet
         os.kill(child, number)
 
 
