@@ -156,6 +156,16 @@ def test_what_needs_torchs_autograd_uses_it(monkeypatch):
     assert len(calls) == 3
 
 
+def test_what_a_kernel_does_not_take_is_tried_once(monkeypatch):
+    calls, saving = [], explicit_gradients.DenseLayers.saving
+    monkeypatch.setattr(explicit_gradients.DenseLayers, "saving", lambda self, *args: calls.append(1) or saving(self, *args))
+    x = mx.sym.FullyConnected(mx.sym.Activation(mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2000), act_type="relu"), num_hidden=200)
+    executor = bound(mx.sym.SoftmaxOutput(x, mx.sym.var("label")), (4,))
+    for _ in range(3):
+        step(executor)
+    assert calls == [1]
+
+
 def test_wrong_shapes_get_the_usual_error():
     executor = bound(classifier())
     executor.arg_dict["second_weight"]._data = torch.zeros(3, 7)

@@ -15,6 +15,8 @@ from torch import fx
 from ...ops.nn.training_layers import DenseLayers
 from ..program import FxNode, is_stochastic, mutates_inputs, operator_of
 
+_MOST_SHAPES = 256  # programs whose shapes never repeat must not fill the memory
+
 
 class _Step(NamedTuple):
     """A call of a function, on values and, for `DenseLayers`, tuples of values: their places, or None."""
@@ -49,6 +51,7 @@ class ExplicitGraph:
 
     def __init__(self, steps: list[_Step], inputs: int, outputs: list[int], differentiable: set[int]):
         self._steps, self._inputs, self._outputs, self._differentiable = steps, inputs, outputs, differentiable
+        self._refused: set[tuple[torch.Size, ...]] = set()  # shapes of inputs that a kernel did not take: what came before it was in vain
         self.recorded = [place in differentiable for place in outputs]  # for each result, True if a gradient goes through it
 
     @classmethod
@@ -72,11 +75,14 @@ class ExplicitGraph:
     def forward(self, inputs: Sequence[torch.Tensor]) -> tuple[list[torch.Tensor], Recorded] | None:
         """Return the results and what `backward` needs; None if a kernel does not take these inputs."""
         values, saved = list(inputs), []
+        if self._refused and tuple([t.shape for t in inputs]) in self._refused:
+            return None
         for step in self._steps:
             arguments = [_at(values, place) for place in step.places]
             if isinstance(step.function, DenseLayers) and step.gradient is not None:
                 call = step.function.saving(*arguments)
                 if call is None:
+                    self._refused = {*(self._refused if len(self._refused) < _MOST_SHAPES else ()), tuple([t.shape for t in inputs])}
                     return None
                 result, for_gradients = call
                 saved.append(for_gradients)

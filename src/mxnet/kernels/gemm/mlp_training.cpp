@@ -9,6 +9,7 @@
 
 #include <omp.h>
 
+#include "gemm/row_counts.h"
 #include "runtime/parameters.h"
 #include "runtime/vector_math.h"
 #include "runtime/vectors.h"
@@ -46,19 +47,6 @@ inline vec gradient_before(vec gradient, vec y, Activation kind) {
     case kTanh: return gradient * (1 - y * y);
     default: return gradient;
   }
-}
-
-// found[i] is `run` of Made<i + 1>.
-template <template <int> class Made, int... I>
-auto chosen(int64_t number, std::integer_sequence<int, I...>) {
-  static constexpr decltype(&Made<1>::run) found[] = {&Made<I + 1>::run...};
-  return found[number - 1];
-}
-
-// The size of pieces of about the same size, at most `most`.
-inline int64_t piece(int64_t all, int64_t most) {
-  const int64_t pieces = (all + most - 1) / most;
-  return (all + pieces - 1) / pieces;
 }
 
 // Lane i of the result is the sum of v[i]: each round halves the vectors, and doubles the sums in each.

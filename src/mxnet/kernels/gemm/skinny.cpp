@@ -9,6 +9,7 @@
 
 #include <omp.h>
 
+#include "gemm/row_counts.h"
 #include "runtime/streaming_stores.h"
 #include "runtime/vectors.h"
 
@@ -27,19 +28,6 @@ constexpr int kVectors = 4;
 #endif
 constexpr int64_t kDepthBlock = 16;                            // rows of the matrix that are summed up before the sums go to memory
 constexpr int64_t kCachedFloats = (24 << 10) / sizeof(float);  // numbers that the L1 cache holds beside others
-
-// found[i] is `function<i + 1>`.
-template <template <int> class Made, int... I>
-auto chosen(int64_t number, std::integer_sequence<int, I...>) {
-  static constexpr decltype(&Made<1>::run) found[] = {&Made<I + 1>::run...};
-  return found[number - 1];
-}
-
-// The size of pieces of about the same size, at most `most`.
-inline int64_t piece(int64_t all, int64_t most) {
-  const int64_t pieces = (all + most - 1) / most;
-  return (all + pieces - 1) / pieces;
-}
 
 // out[i][j] = bias[j] + sum over c of rows[i][c] * weight[j][c] for R rows and F of the matrix.
 template <int F, int R>
