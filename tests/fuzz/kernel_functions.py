@@ -74,7 +74,7 @@ def made_again(tensor):
 
 
 def _describe_convolution(rng):
-    names = sizes.convolved(rng)
+    names = sizes.framed(rng) if rng.random() < 0.2 else sizes.convolved(rng)
     if rng.random() < 0.1:
         names["c"] = 8
     arrays = {"data": described("float32", [names[k] for k in "nchw"], rng, "last"),

@@ -24,7 +24,7 @@ import torch
 import mxnet as mx
 from mxnet.gluon.cached_op import CachedOp
 from mxnet.kernels import own_heap
-from mxnet.kernels.conv import prepacked_conv, winograd
+from mxnet.kernels.conv import few_channels, prepacked_conv, winograd
 from mxnet.kernels.gemm import fused_mlp, mlp_training
 from mxnet.kernels.image import jpeg, nchw_to_nhwc, transform
 from mxnet.kernels.nn import kl_divergence, nms, optimizer_update, pooling_nhwc, recurrent, roi_pooling
@@ -42,7 +42,7 @@ from .kernel_functions import FUNCTIONS
 # -- handles ---------------------------------------------------------------------------------------------------------
 
 _NAMES = {"batch_norm": sizes.normalized, "color_jitter": sizes.pixels, "convolution": sizes.convolved, "deformable": sizes.moved,
-          "conv_gemm": sizes.product,
+          "conv_gemm": sizes.product, "few_channels": sizes.framed,
           "kl_divergence": sizes.quantized, "prepacked_skinny": sizes.few_rows, "histogram": sizes.counted, "transform": sizes.picture,
           "nchw_to_nhwc": sizes.image,
           "jpeg": sizes.file, "prepacked_conv": sizes.kept, "prepacked_conv.depthwise": sizes.depthwise,
@@ -56,7 +56,7 @@ _NAMES = {"batch_norm": sizes.normalized, "color_jitter": sizes.pixels, "convolu
           **{f"winograd.{kernel.entry}": functools.partial(sizes.squares, taps=winograd.FORMS[form].taps)
              for kinds in (winograd.weights, winograd.forward, winograd.backward) for form, kernel in kinds.items()}}
 _HANDLES = {f"{module.__name__.rpartition('.')[2]}.{name}": value
-            for module in (*SMALL, fused_mlp, kl_divergence, transform, jpeg, prepacked_conv, nms, pooling_nhwc, roi_pooling,
+            for module in (*SMALL, few_channels, fused_mlp, kl_divergence, transform, jpeg, prepacked_conv, nms, pooling_nhwc, roi_pooling,
                            optimizer_update, mlp_training) if module is not recurrent
             for name, value in vars(module).items() if isinstance(value, contract.Kernel)}
 _HANDLES.update({f"nchw_to_nhwc.{kernel.entry}": kernel for kernel in nchw_to_nhwc._BY_CHANNELS.values()})

@@ -1,5 +1,5 @@
 """Sizes that fit together, for each kernel's declaration: what `kernels` makes right cases of."""
-from mxnet.kernels.conv import convolution
+from mxnet.kernels.conv import convolution, few_channels
 from mxnet.kernels.gemm import fused_mlp, mlp_training
 from mxnet.kernels.nn import max_pooling, optimizer_update
 
@@ -21,6 +21,17 @@ def convolved(rng):
             names.update(r=rng.choice((8, 11)), s=rng.choice((11, 16)), c=16, k=16)
         names["p"], names["q"] = (eval(text, {}, names) for text in (convolution._HEIGHT, convolution._WIDTH))
         if min(names["p"], names["q"]) >= 1 and names["r"] * names["s"] <= 128:
+            return names
+
+
+def framed(rng):
+    while True:
+        names = {**convolved(rng), "c": rng.randint(1, few_channels.MOST), "k": rng.choice((1, 5, 16, 20, 33, 64, 70)), "dilate_w": 1}
+        try:
+            names["p"], names["q"] = (eval(text, {}, names) for text in (few_channels.HEIGHT, few_channels.WIDTH))
+        except ZeroDivisionError:
+            continue
+        if all(eval(d, {}, names) for d in few_channels.PRECONDITIONS):
             return names
 
 

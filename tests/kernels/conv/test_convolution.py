@@ -4,6 +4,7 @@ import pytest
 import torch
 
 import mxnet as mx
+from convolution_checks import compare, last, numbers, run
 from kernel_limits import forget_choices, tuned_from, used_from
 from mxnet import kernels
 from mxnet.kernels.conv import convolution as kernel
@@ -35,27 +36,6 @@ SHAPES = {
     "few filters of one row": ((40, 16, 1, 12), 16, (1, 3), (1, 1), (0, 1), (1, 1)),
     "11x11": ((1, 16, 23, 23), 16, (11, 11), (4, 4), (2, 2), (1, 1)),
 }
-
-
-def numbers(*shape, seed):
-    return torch.from_numpy(np.random.RandomState(seed).normal(size=shape).astype("float32"))
-
-
-def last(t):
-    return t.contiguous(memory_format=torch.channels_last)
-
-
-def run(function, arrays, dtype, rounded=None):
-    """The result and the gradients of the arrays, in single precision; the gradient they begin with may be rounded first."""
-    arrays = [None if a is None else (last(a) if a.dim() == 4 else a).detach().to(dtype).clone().requires_grad_() for a in arrays]
-    out = function(*arrays)
-    out.backward(last(numbers(*out.shape, seed=3).to(rounded or dtype).to(dtype)))
-    return [out.detach().float()] + [a.grad.float() for a in arrays if a is not None]
-
-
-def compare(found, expected):
-    for f, e in zip(found, expected, strict=True):
-        torch.testing.assert_close(f, e, rtol=1e-4, atol=2e-6 * max(1.0, float(e.abs().max())))
 
 
 @pytest.mark.parametrize("threads", [1, 3])

@@ -20,10 +20,11 @@ def pooled(function, data, *arguments):
 @pytest.mark.parametrize("kernel, stride, pad", [((3, 3), (2, 2), (1, 1)), ((2, 2), (2, 2), (0, 0)), ((3, 2), (1, 3), (1, 0)),
                                                  ((5, 5), (4, 4), (2, 2))])
 @pytest.mark.parametrize("ceil", [True, False])
-def test_the_kernel_computes_what_torch_does(kernel, stride, pad, ceil, monkeypatch):
+@pytest.mark.parametrize("channels, order", [(3, torch.contiguous_format), (3, torch.channels_last), (37, torch.channels_last)])
+def test_the_kernel_computes_what_torch_does(kernel, stride, pad, ceil, channels, order, monkeypatch):
     used_from(monkeypatch, 0, max_pooling)
     # Few different values, so that windows have ties.
-    data = torch.from_numpy(np.random.RandomState(0).randint(0, 5, (2, 3, 13, 17)).astype("float32"))
+    data = torch.from_numpy(np.random.RandomState(0).randint(0, 5, (2, channels, 13, 17)).astype("float32")).contiguous(memory_format=order)
     data[0, 0, 3, 4] = float("nan")
     data[1, 2] = float("-inf")
     found = pooled(max_pooling.max_pool2d, data, kernel, stride, pad, ceil)

@@ -34,7 +34,7 @@ from ... import environment
 from ...base import MXNetError
 from ...suggestions import did_you_mean
 from ...symbol import Symbol
-from ..passes import amp_casts, attention, cross_entropy, fusion, layout, mlp_training, recurrent_layers
+from ..passes import amp_casts, attention, cross_entropy, fusion, layout, mlp_training, pooling_order, recurrent_layers
 from ..passes.layout import channels_last
 from ..program import Program
 
@@ -77,7 +77,7 @@ def prepare(module: fx.GraphModule, device: torch.device, fuse: bool = True, exa
     report += ordered
     if device.type == "cuda":
         # Our own convolutions are for CPUs, and cuDNN reads the parameters of recurrent layers from one vector.
-        report += fusion.fuse_batch_norms(module, on_gpu=True) + fusion.rectify_in_place(module) if fuse else []
+        report += fusion.fuse_batch_norms(module, on_gpu=True) + pooling_order.apply(module) + fusion.rectify_in_place(module) if fuse else []
         report += attention.apply(module) + amp_casts.together(module) if fuse else []
     elif fuse:
         report += mlp_training.apply(module) + cross_entropy.apply(module) if training else []

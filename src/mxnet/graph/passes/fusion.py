@@ -10,6 +10,7 @@ from ...ops.nn.convolution import convolution
 from ...ops.nn.training_layers import ConvolutionLayer, batch_norm
 from ..instrumentation import record_origins
 from ..program import FxNode, attributes_of, calls, holds, operator_of
+from . import pooling_order
 from .layout import convolves
 
 
@@ -37,7 +38,7 @@ def rectify(data: torch.Tensor) -> torch.Tensor:
 
 def apply(module: fx.GraphModule, exact: bool = False) -> list[str]:
     """Apply the fusion passes; return the lines of a report. `exact` is passed to `direct_convolutions`."""
-    return fuse_batch_norms(module) + rectify_in_place(module) + direct_convolutions(module, exact)
+    return fuse_batch_norms(module) + pooling_order.apply(module) + rectify_in_place(module) + direct_convolutions(module, exact)
 
 
 def rectify_in_place(module: fx.GraphModule) -> list[str]:

@@ -1,8 +1,9 @@
 """Two-dimensional convolution for training on a CPU, with its gradients.
 
 Torch calls oneDNN for all three, which reorders the weights each time: a quarter of the time of a ResNet-50 step with one image. The direct kernel
-here reads the weights in the order they have. The autotuner chooses it or an alternative that is faster: `winograd` for stride 1, `amx` for float32
-in parts, oneDNN for large convolutions, and float32 arithmetic for bfloat16, whose pairs some processors multiply more slowly.
+here reads the weights in the order they have; `few_channels` has another one for the first layer. The autotuner chooses it or an alternative that is
+faster: `winograd` for stride 1, `amx` for float32 in parts, oneDNN for large convolutions, and float32 arithmetic for bfloat16, whose pairs some
+processors multiply more slowly.
 """
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from ..runtime.contract import Kernel
 from ..runtime.denormals import zeroed
 from ..runtime.parameters import ConvParams
 from ..runtime.tuning import Autotuner, postponed
-from . import winograd
+from . import few_channels, winograd
 
 # Multiplications below which torch is done before a kernel would have been called (and no compiler is needed).
 _WORTHWHILE = 1 << 20
@@ -54,7 +55,7 @@ _KERNELS = {winograd.DIRECT: (forward, backward_data, backward_weight),
 _TUNED = 1 << 24  # multiplications from which on algorithms are benchmarked
 _ROWS = 1 << 13  # of data for each thread: enough for a benchmark
 _MOST = 1 << 10  # programs whose shapes never repeat must not fill the memory
-autotuner = Autotuner("convolution-ways", "gemm/amx", "conv/convolution", "conv/winograd")
+autotuner = Autotuner("convolution-ways", "gemm/amx", "conv/convolution", "conv/few_channels", "conv/winograd")
 _found: dict[tuple, str] = {}
 
 
@@ -75,7 +76,8 @@ class Layer:
 
     def run(self, way: str, data: torch.Tensor, weight: torch.Tensor, steps: Any, runs: Mapping[str, Callable]) -> torch.Tensor:
         """Return the result of the fastest of `runs`."""
-        found = self.chosen[way] = winograd.DIRECT if self.exact or len(runs) == 1 else _fastest(way, data, weight, steps, runs)
+        first = next(iter(runs))
+        found = self.chosen[way] = first if self.exact or len(runs) == 1 else _fastest(way, data, weight, steps, runs)
         return runs[found](data)
 
 
@@ -111,7 +113,8 @@ def convolution(data: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | N
     """
     steps = (*(attributes.get("stride") or (1, 1)), *(attributes.get("pad") or (0, 0)), *(attributes.get("dilate") or (1, 1)))
     single, offset = _single(weight, data), _single(bias, data)
-    if forward.plan((data, single, offset), steps, _WORTHWHILE) is not None:
+    direct = few_channels.forward if few_channels.suits(weight) else forward
+    if direct.plan((data, single, offset), steps, _WORTHWHILE) is not None:
         return _Convolution.apply(data, single, offset, steps, layer or _EXACT)
     return None
 
@@ -173,9 +176,16 @@ class _Convolution(torch.autograd.Function):
         return dx, dw, db, None, None
 
 
-def _own(dtype):
-    """Return the direct kernels for this type, by name."""
+def _own(dtype, weight):
+    """Return the direct kernels for this type and these weights, by name: those of the convolution, of the data gradient, of the weight gradient."""
+    if few_channels.suits(weight):
+        return {winograd.DIRECT: (few_channels.forward, None, few_channels.backward_weight)}
     return _KERNELS if dtype is torch.bfloat16 else {winograd.DIRECT: _KERNELS[winograd.DIRECT]}
+
+
+def _by_winograd(weight, steps):
+    """Return the names of Winograd's forms for these weights, whose kernels take whole vectors of channels."""
+    return () if few_channels.suits(weight) else winograd.names(weight, steps)
 
 
 def _onednn_takes(dtype, steps):
@@ -188,7 +198,7 @@ def _onednn_takes(dtype, steps):
 def _forward_runs(dtype, weight, bias, steps):
     """Return the candidate algorithms for the convolution of data of this type, by name."""
     runs: dict[str, Callable] = {name: lambda part, kernel=kernels[0]: kernel((part, weight, bias), steps)[0]
-                                 for name, kernels in _own(dtype).items()}
+                                 for name, kernels in _own(dtype, weight).items()}
     if _onednn_takes(dtype, steps):
         def by_onednn(part):
             with zeroed(part.numel() * len(weight)):
@@ -196,14 +206,15 @@ def _forward_runs(dtype, weight, bias, steps):
         runs[ONEDNN] = by_onednn
     if dtype is torch.float32 and amx.suits(weight):
         runs[amx.NAME] = lambda part: amx.convolve(part, weight, bias, steps)
-    return runs | {name: functools.partial(winograd.run, name, weight=weight, bias=bias, pad=steps[2:4]) for name in winograd.names(weight, steps)}
+    return runs | {name: functools.partial(winograd.run, name, weight=weight, bias=bias, pad=steps[2:4]) for name in _by_winograd(weight, steps)}
 
 
 def _data_runs(shape, dtype, weight, steps):
     """Return the candidate algorithms for the gradient of data of this shape and type, by name."""
     sizes, pad = (*shape[2:], *steps), winograd.backwards(weight, steps[2:4])
-    runs: dict[str, Callable] = {name: lambda part, kernel=kernels[1]: kernel((part, weight), sizes)[0] for name, kernels in _own(dtype).items()}
-    if _onednn_takes(dtype, steps):
+    runs: dict[str, Callable] = {name: lambda part, kernel=kernels[1]: kernel((part, weight), sizes)[0]
+                                 for name, kernels in _own(dtype, weight).items() if kernels[1] is not None}
+    if _onednn_takes(dtype, steps) or not runs:
         def by_onednn(part):
             like = torch.empty((len(part), *shape[1:]), dtype=dtype, device=part.device, memory_format=_LAST)  # only its shape and order are read
             return _gradients(part, like, weight, steps, 0)[0]
@@ -211,7 +222,7 @@ def _data_runs(shape, dtype, weight, steps):
     back = tuple(d * (k - 1) - p for d, k, p in zip(steps[4:], weight.shape[2:], steps[2:4]))  # the padding of the gradient's convolution
     if dtype is torch.float32 and steps[:2] == (1, 1) and min(back) >= 0 and amx.suits(weight):
         runs[amx.NAME] = lambda part: amx.convolve(part, weight, None, (1, 1, *back, *steps[4:]), turned=True)
-    fewer = winograd.names(weight, steps) if min(pad) >= 0 else ()
+    fewer = _by_winograd(weight, steps) if min(pad) >= 0 else ()
     return runs | {name: functools.partial(winograd.run, name, weight=weight, bias=None, pad=pad, turned=True) for name in fewer}
 
 
@@ -219,7 +230,7 @@ def _weight_runs(data, weight, biased, steps):
     """Return the candidate algorithms for the gradients of the weights and of the bias, by name."""
     sizes = (*weight.shape[2:], biased, *steps)
     runs: dict[str, Callable] = {name: lambda part, kernel=kernels[2]: kernel((part, data[:len(part)]), sizes)
-                                 for name, kernels in _own(data.dtype).items()}
+                                 for name, kernels in _own(data.dtype, weight).items()}
     if _onednn_takes(data.dtype, steps):
         def by_onednn(part):
             found = _gradients(part, data[:len(part)], weight, steps, 1)[1].float()
@@ -231,7 +242,7 @@ def _weight_runs(data, weight, biased, steps):
             return dweight, part.sum((0, 2, 3), dtype=torch.float32) if biased else None
         runs[amx.NAME if data.dtype is torch.float32 else amx.BRIEF] = by_tiles
     return runs | {name: lambda part, name=name: winograd.backward_weight(name, part, data[:len(part)], biased, steps[2:4])
-                   for name in winograd.names(weight, steps) if name in winograd.backward}
+                   for name in _by_winograd(weight, steps) if name in winograd.backward}
 
 
 def _gradients(dout, data, weight, steps, which):

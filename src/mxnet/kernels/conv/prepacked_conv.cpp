@@ -4,47 +4,14 @@
 // copied into a frame of zeros first. Such an image may also have its channels first (N, C, H, W), as the input of a network's first layer.
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 
+#include "conv/frame.h"
 #include "conv/indirect_gemm.h"
 #include "runtime/parameters.h"
 
 namespace {
 
 constexpr int64_t kFilterMultiple = 16;  // the packed number of filters is a multiple of it on every processor
-
-// A line of an image: `width` pixels, whose channels lie `apart` from each other, become neighbours.
-template <int C>
-void interleave(const float* from, int64_t apart, int64_t width, float* to) {
-  for (int64_t i = 0; i < width; ++i)
-    for (int c = 0; c < C; ++c) to[i * C + c] = from[c * apart + i];
-}
-
-// The images in a frame of zeros, one line after another.
-void make_frame(const float* x, float* frame, const PrepackedConvParams& z, int threads) {
-  const int64_t height = z.h + 2 * z.pad_h, width = z.w + 2 * z.pad_w;
-#pragma omp parallel for num_threads(threads) schedule(static)
-  for (int64_t i = 0; i < z.n * height; ++i) {
-    const int64_t row = i % height - z.pad_h;
-    float* to = frame + i * width * z.c;
-    if (row < 0 || row >= z.h) {
-      std::fill_n(to, width * z.c, 0.f);
-      continue;
-    }
-    std::fill_n(to, z.pad_w * z.c, 0.f);
-    if (z.planes) {
-      const float* from = x + (i / height * z.c * z.h + row) * z.w;
-      if (z.c == 3)
-        interleave<3>(from, z.h * z.w, z.w, to + z.pad_w * z.c);
-      else
-        for (int64_t c = 0; c < z.c; ++c)
-          for (int64_t j = 0; j < z.w; ++j) to[(z.pad_w + j) * z.c + c] = from[c * z.h * z.w + j];
-    } else {
-      std::memcpy(to + z.pad_w * z.c, x + (i / height * z.h + row) * z.w * z.c, size_t(z.w * z.c) * 4);
-    }
-    std::fill_n(to + (z.pad_w + z.w) * z.c, z.pad_w * z.c, 0.f);
-  }
-}
 
 }  // namespace
 
@@ -70,7 +37,7 @@ void forward_float32(const float* x, const float* packed, const float* bias, con
   const Gemm::Destination out{y + z.first, {z.n, z.p, z.q, (z.k + kFilterMultiple - 1) / kFilterMultiple * kFilterMultiple}};
   const Epilogue<float> epilogue{z.k, z.total, residual, ceiling};
   if (z.lines) {
-    make_frame(x, frame, z, threads);
+    make_frame(x, frame, z, z.planes, threads);
     const Image framed{z.n, z.h + 2 * z.pad_h, z.w + 2 * z.pad_w, z.c};
     const OutputSegment whole_rows{0, 1, z.q, z.stride_w, {{0, 0}}};
     Gemm({frame, framed, z.s * z.c}, out, {forward_axis(z.p, z.stride_h, z.r, framed.h, 0, z.dilate_h), {whole_rows}, z.r, 1}, bias, epilogue)

@@ -1,4 +1,7 @@
-"""Maximum pooling in two dimensions. Torch compares each window element by element: 14 times as slow as MXNet on large arrays."""
+"""Maximum pooling in two dimensions, of planes and of channels-last arrays.
+
+Torch compares each window element by element: 14 times as slow as MXNet on large arrays.
+"""
 from __future__ import annotations
 
 from typing import Any
@@ -6,7 +9,7 @@ from typing import Any
 import torch
 
 from ..runtime.contract import Kernel
-from ..runtime.parameters import MaxPoolingParams
+from ..runtime.parameters import MaxPoolingParams, PoolingNhwcParams
 
 # Elements below which torch is done before a kernel would have been called (and no compiler is needed).
 _WORTHWHILE = 1 << 15
@@ -25,6 +28,11 @@ _forward_marked = Kernel("nn/max_pooling", "forward_marked", {"data": _DATA}, {"
                          where={"p": _HEIGHT, "q": _WIDTH}, preconditions=_PRECONDITIONS, **_SIZES)
 _backward = Kernel("nn/max_pooling", "backward", {"marks": _MARKS, "dout": _RESULT}, {"gradient": f"{_DATA} filled 0"},
                    integers=("h", "w", *_WINDOW, "ceil"), preconditions=(*_PRECONDITIONS, f"p == {_HEIGHT}", f"q == {_WIDTH}"), **_SIZES)
+_SIZES_LAST: dict[str, Any] = {"parameters": PoolingNhwcParams, "sizes": {"total": "c", "first": "0", "average": "0", "padded": "0"}}
+_forward_last = Kernel("nn/pooling_nhwc", "forward_marked", {"data": f"{_DATA} last"}, {"out": f"{_RESULT} last", "marks": f"{_MARKS} last"},
+                       integers=(*_WINDOW, "ceil"), where={"p": _HEIGHT, "q": _WIDTH}, preconditions=_PRECONDITIONS, **_SIZES_LAST)
+_backward_last = Kernel("nn/pooling_nhwc", "backward_marked", {"marks": f"{_MARKS} last", "dout": f"{_RESULT} last"}, {"gradient": f"{_DATA} last"},
+                        integers=("h", "w", *_WINDOW, "ceil"), preconditions=(*_PRECONDITIONS, f"p == {_HEIGHT}", f"q == {_WIDTH}"), **_SIZES_LAST)
 
 
 def max_pool2d(data: torch.Tensor, kernel: tuple[int, ...], stride: tuple[int, ...], pad: tuple[int, ...], ceil: bool) -> torch.Tensor:
@@ -34,15 +42,17 @@ def max_pool2d(data: torch.Tensor, kernel: tuple[int, ...], stride: tuple[int, .
         marks = data.requires_grad and torch.is_grad_enabled()
         plan = (_forward_marked if marks else _forward).plan((data,), window)
         if plan is not None:
-            return _MaxPool.apply(data, window, plan) if marks else plan((data,))[0]
+            return _MaxPool.apply(data, window, plan, torch.contiguous_format) if marks else plan((data,))[0]
+        if marks and (plan := _forward_last.plan((data,), window)) is not None:
+            return _MaxPool.apply(data, window, plan, torch.channels_last)
     return torch.max_pool2d(data, kernel, stride, pad, 1, ceil)
 
 
 class _MaxPool(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, data, window, plan):
+    def forward(ctx, data, window, plan, order):
         out, marks = plan((data,))
-        ctx.window = window
+        ctx.window, ctx.order = window, order
         ctx.save_for_backward(data, marks)
         return out
 
@@ -52,5 +62,6 @@ class _MaxPool(torch.autograd.Function):
         if torch.is_grad_enabled():  # to be differentiated again: torch's own gradient can be
             kernel, stride, pad = ctx.window[:2], ctx.window[2:4], ctx.window[4:6]
             again = torch.max_pool2d(data, kernel, stride, pad, 1, ctx.window[6])
-            return *torch.autograd.grad(again, data, dout, create_graph=True), None, None
-        return *_backward((marks, dout.contiguous()), (*data.shape[2:], *ctx.window)), None, None
+            return *torch.autograd.grad(again, data, dout, create_graph=True), None, None, None
+        kernel = _backward if ctx.order is torch.contiguous_format else _backward_last
+        return *kernel((marks, dout.contiguous(memory_format=ctx.order)), (*data.shape[2:], *ctx.window)), None, None, None

@@ -114,7 +114,7 @@ def _window_pool(data, kernel, stride, pad, convention, pool_type, p, include_pa
 
 
 @op("Pooling", aliases=("_npx_pooling",), layout_agnostic=lambda a: a["layout"] in (None, "NCHW"), result_type="data", compute_bound=True,
-    complete_rule=True, names_input=True, names_output=True, amp=("inputs", "inputs"))
+    complete_rule=True, names_input=True, names_output=True, amp=("inputs", "inputs"), inplace_safe=lambda a: a["pool_type"] == "max")
 def pooling(data, *, kernel: Shape = (), pool_type: Literal["avg", "lp", "max", "sum"] = "max", global_pool: bool = False,
             cudnn_off: bool = False, pooling_convention: Literal["full", "same", "valid"] = "valid", stride: Shape = (), pad: Shape = (),
             p_value: Optional[int] = None, count_include_pad: Optional[bool] = None, layout: _Layout = None):
