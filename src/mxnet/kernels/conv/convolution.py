@@ -8,8 +8,8 @@ processors multiply more slowly.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Optional
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Optional
 
 import torch
 
@@ -50,13 +50,24 @@ def _declared(arithmetic: str) -> tuple[Kernel, Kernel, Kernel]:
 forward, backward_data, backward_weight = _declared("")
 widened_forward, widened_backward_data, widened_backward_weight = _declared("widened_")  # of bfloat16 alone
 WIDENED, ONEDNN = "float32 arithmetic", "oneDNN"
-_KERNELS = {winograd.DIRECT: (forward, backward_data, backward_weight),
-            WIDENED: (widened_forward, widened_backward_data, widened_backward_weight)}
+_DIRECT = forward, backward_data, backward_weight
+_FEW = few_channels.forward, None, few_channels.backward_weight
+_WIDENED = widened_forward, widened_backward_data, widened_backward_weight
 _TUNED = 1 << 24  # multiplications from which on algorithms are benchmarked
 _ROWS = 1 << 13  # of data for each thread: enough for a benchmark
 _MOST = 1 << 10  # programs whose shapes never repeat must not fill the memory
 autotuner = Autotuner("convolution-ways", "gemm/amx", "conv/convolution", "conv/few_channels", "conv/winograd")
 _found: dict[tuple, str] = {}
+_Gradients = tuple[Optional[torch.Tensor], Optional[torch.Tensor], Optional[torch.Tensor]]
+
+
+class Saved(NamedTuple):
+    """What the gradients of a convolution need."""
+
+    data: torch.Tensor
+    weight: torch.Tensor
+    biased: bool
+    steps: tuple[int, ...]
 
 
 class Layer:
@@ -74,31 +85,51 @@ class Layer:
         self.exact = exact
         self.chosen: dict[str, str] = {}
 
-    def run(self, way: str, data: torch.Tensor, weight: torch.Tensor, steps: Any, runs: Mapping[str, Callable]) -> torch.Tensor:
-        """Return the result of the fastest of `runs`."""
-        first = next(iter(runs))
-        found = self.chosen[way] = first if self.exact or len(runs) == 1 else _fastest(way, data, weight, steps, runs)
-        return runs[found](data)
+    def saving(self, data: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None,
+               **attributes: Any) -> tuple[torch.Tensor, Saved] | None:
+        """Return the convolution, recording nothing, and what `gradients` needs; None where no kernel fits."""
+        steps = _steps(attributes)
+        if not _fits(data, weight, bias, steps):
+            return None
+        return self.run("forward", data, weight, steps, bias), Saved(data, weight, bias is not None, steps)
+
+    def gradients(self, saved: Saved, dout: torch.Tensor, wanted: Sequence[bool], memory: object = None) -> _Gradients:
+        """Return the gradients of data, weights and bias, None for those that are not `wanted`; `memory` is not used."""
+        data, weight, biased, steps = saved
+        dout = dout.contiguous(memory_format=_LAST)
+        dx = dw = db = None
+        if wanted[0]:
+            dx = self.run("gradient of data", dout, weight, steps, data.shape)
+        if wanted[1] or biased and wanted[2]:
+            dw, db = self.run("gradient of weights", dout, weight, steps, data, biased and wanted[2])
+        return dx, dw, db
+
+    def run(self, way: str, first: torch.Tensor, weight: torch.Tensor, steps: tuple[int, ...], *others: Any) -> Any:
+        """Return the result of the fastest algorithm; `first` is the data, or the gradient of the result."""
+        key = way, first.dtype, first.shape, weight.shape, steps, usual()
+        name = _found.get(key)
+        if name is None or self.exact:
+            name = _choose(key, self.exact, first, weight, steps, others)
+        self.chosen[way] = name
+        return _WAYS[way][1](name, first, weight, steps, *others)
 
 
-def _fastest(way: str, data: torch.Tensor, weight: torch.Tensor, steps: tuple[int, ...], runs: Mapping[str, Callable[[torch.Tensor], Any]]) -> str:
-    """Return the name of the fastest of `runs` for data of this shape, benchmarked on a part of `data` once for each machine."""
-    threads = usual()
-    key = way, data.dtype, data.shape, weight.shape, steps, threads
-    try:
-        return _found[key]
-    except KeyError:
-        pass
-    n, channels, h, w = data.shape
+def _choose(key: tuple, exact: bool, first: torch.Tensor, weight: torch.Tensor, steps: tuple[int, ...], others: tuple) -> str:
+    """Return the name of the fastest algorithm for arrays of these shapes, benchmarked on a part of `first` once for each machine."""
+    way, dtype, (n, channels, h, w), *_, threads = key
+    names, run = _WAYS[way]
+    candidates = names(first, weight, steps)
+    if exact or len(candidates) == 1:
+        return candidates[0]
     found = winograd.DIRECT
     if n * h * w * weight.numel() >= _TUNED:
-        part = data[:min(n, -(-_ROWS * threads // (h * w)))]
+        part = first[:min(n, -(-_ROWS * threads // (h * w)))]
         sizes, filters = ("x".join(map(str, t.shape)) for t in (part, weight))
-        name = (f"{way}, {str(data.dtype).removeprefix('torch.')}, {sizes}, weights {filters}, stride, padding, dilation "
+        name = (f"{way}, {str(dtype).removeprefix('torch.')}, {sizes}, weights {filters}, stride, padding, dilation "
                 f"{' '.join(map(str, steps))}, {threads} threads")
         if postponed():  # take the cached choice, and run no benchmark
-            return autotuner.cached(name, runs) or winograd.DIRECT
-        found = autotuner.fastest(name, {name: functools.partial(run, part) for name, run in runs.items()})
+            return autotuner.cached(name, candidates) or winograd.DIRECT
+        found = autotuner.fastest(name, {c: functools.partial(run, c, part, weight, steps, *others) for c in candidates})
     if len(_found) >= _MOST:
         _found.clear()
     _found[key] = found
@@ -111,12 +142,20 @@ def convolution(data: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | N
 
     The weights may be float32 beside data in half precision, as before the casts of mixed precision. Without a `layer` the direct kernel computes it.
     """
-    steps = (*(attributes.get("stride") or (1, 1)), *(attributes.get("pad") or (0, 0)), *(attributes.get("dilate") or (1, 1)))
-    single, offset = _single(weight, data), _single(bias, data)
+    steps = _steps(attributes)
+    if not _fits(data, weight, bias, steps):
+        return None
+    return _Convolution.apply(data, _single(weight, data), _single(bias, data), steps, layer or _EXACT)
+
+
+def _steps(attributes):
+    return (*(attributes.get("stride") or (1, 1)), *(attributes.get("pad") or (0, 0)), *(attributes.get("dilate") or (1, 1)))
+
+
+def _fits(data, weight, bias, steps):
+    """Return True if a direct kernel takes these arrays, and is worth its call."""
     direct = few_channels.forward if few_channels.suits(weight) else forward
-    if direct.plan((data, single, offset), steps, _WORTHWHILE) is not None:
-        return _Convolution.apply(data, single, offset, steps, layer or _EXACT)
-    return None
+    return direct.plan((data, _single(weight, data), _single(bias, data)), steps, _WORTHWHILE) is not None
 
 
 def deconvolution(data: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, stride: Sequence[int], pad: Sequence[int], adj: Sequence[int],
@@ -157,7 +196,7 @@ class _Convolution(torch.autograd.Function):
     def forward(ctx, data, weight, bias, steps, layer):
         ctx.steps, ctx.biased, ctx.layer = steps, bias is not None, layer
         ctx.save_for_backward(data, weight)
-        return layer.run("forward", data, weight, steps, _forward_runs(data.dtype, weight, bias, steps))
+        return layer.run("forward", data, weight, steps, bias)
 
     @staticmethod
     def backward(ctx, dout):
@@ -167,82 +206,97 @@ class _Convolution(torch.autograd.Function):
             found = torch.ops.aten.convolution_backward(dout, data, weight.to(data.dtype), [weight.shape[0]] if ctx.biased else None,
                                                         *_in_pairs(ctx.steps), False, [0, 0], 1, wanted)
             return found[0], *[None if t is None else t.float() for t in found[1:]], None, None
-        dout = dout.contiguous(memory_format=_LAST)
-        dx = dw = db = None
-        if wanted[0]:
-            dx = ctx.layer.run("gradient of data", dout, weight, ctx.steps, _data_runs(data.shape, dout.dtype, weight, ctx.steps))
-        if wanted[1] or wanted[2]:
-            dw, db = ctx.layer.run("gradient of weights", dout, weight, ctx.steps, _weight_runs(data, weight, wanted[2], ctx.steps))
-        return dx, dw, db, None, None
+        return *ctx.layer.gradients(Saved(data, weight, ctx.biased, ctx.steps), dout, wanted), None, None
 
 
-def _own(dtype, weight):
-    """Return the direct kernels for this type and these weights, by name: those of the convolution, of the data gradient, of the weight gradient."""
-    if few_channels.suits(weight):
-        return {winograd.DIRECT: (few_channels.forward, None, few_channels.backward_weight)}
-    return _KERNELS if dtype is torch.bfloat16 else {winograd.DIRECT: _KERNELS[winograd.DIRECT]}
+def _direct(name, weight):
+    """Return the kernels of a direct algorithm, for the convolution, the data gradient and the weight gradient; None for others."""
+    if name == winograd.DIRECT:
+        return _FEW if few_channels.suits(weight) else _DIRECT
+    return _WIDENED if name == WIDENED else None
 
 
-def _by_winograd(weight, steps):
-    """Return the names of Winograd's forms for these weights, whose kernels take whole vectors of channels."""
+def _direct_names(dtype):
+    return (winograd.DIRECT, WIDENED) if dtype is torch.bfloat16 else (winograd.DIRECT,)
+
+
+def _onednn_names(dtype, steps):
+    """Return oneDNN's name where it is a candidate. Torch crashed the process for a dilated convolution of few pixels."""
+    if steps[4:] != (1, 1):
+        return ()
+    return (ONEDNN,) if (torch.backends.mkldnn.is_available() if dtype is torch.float32 else matmul.prefers_onednn_layout(dtype)) else ()
+
+
+def _winograd_names(weight, steps):
+    """Return the names of Winograd's forms for these weights; their kernels take whole vectors of channels."""
     return () if few_channels.suits(weight) else winograd.names(weight, steps)
 
 
-def _onednn_takes(dtype, steps):
-    """Return True if oneDNN is a candidate. Torch crashed the process for a dilated convolution of few pixels."""
-    if steps[4:] != (1, 1):
-        return False
-    return torch.backends.mkldnn.is_available() if dtype is torch.float32 else matmul.prefers_onednn_layout(dtype)
+def _forward_names(data, weight, steps):
+    """Return the names of the candidates for a convolution."""
+    tiles = (amx.NAME,) if data.dtype is torch.float32 and amx.suits(weight) else ()
+    return (*_direct_names(data.dtype), *_onednn_names(data.dtype, steps), *tiles, *_winograd_names(weight, steps))
 
 
-def _forward_runs(dtype, weight, bias, steps):
-    """Return the candidate algorithms for the convolution of data of this type, by name."""
-    runs: dict[str, Callable] = {name: lambda part, kernel=kernels[0]: kernel((part, weight, bias), steps)[0]
-                                 for name, kernels in _own(dtype, weight).items()}
-    if _onednn_takes(dtype, steps):
-        def by_onednn(part):
-            with zeroed(part.numel() * len(weight)):
-                return torch.conv2d(part, weight.to(dtype), None if bias is None else bias.to(dtype), *_in_pairs(steps))
-        runs[ONEDNN] = by_onednn
-    if dtype is torch.float32 and amx.suits(weight):
-        runs[amx.NAME] = lambda part: amx.convolve(part, weight, bias, steps)
-    return runs | {name: functools.partial(winograd.run, name, weight=weight, bias=bias, pad=steps[2:4]) for name in _by_winograd(weight, steps)}
+def _forward(name, data, weight, steps, bias):
+    """Return the convolution by the named algorithm."""
+    direct = _direct(name, weight)
+    if direct is not None:
+        return direct[0]((data, weight, bias), steps)[0]
+    if name == ONEDNN:
+        with zeroed(data.numel() * len(weight)):
+            return torch.conv2d(data, weight.to(data.dtype), None if bias is None else bias.to(data.dtype), *_in_pairs(steps))
+    return amx.convolve(data, weight, bias, steps) if name == amx.NAME else winograd.run(name, data, weight, bias, steps[2:4])
 
 
-def _data_runs(shape, dtype, weight, steps):
-    """Return the candidate algorithms for the gradient of data of this shape and type, by name."""
-    sizes, pad = (*shape[2:], *steps), winograd.backwards(weight, steps[2:4])
-    runs: dict[str, Callable] = {name: lambda part, kernel=kernels[1]: kernel((part, weight), sizes)[0]
-                                 for name, kernels in _own(dtype, weight).items() if kernels[1] is not None}
-    if _onednn_takes(dtype, steps) or not runs:
-        def by_onednn(part):
-            like = torch.empty((len(part), *shape[1:]), dtype=dtype, device=part.device, memory_format=_LAST)  # only its shape and order are read
-            return _gradients(part, like, weight, steps, 0)[0]
-        runs[ONEDNN] = by_onednn
-    back = tuple(d * (k - 1) - p for d, k, p in zip(steps[4:], weight.shape[2:], steps[2:4]))  # the padding of the gradient's convolution
-    if dtype is torch.float32 and steps[:2] == (1, 1) and min(back) >= 0 and amx.suits(weight):
-        runs[amx.NAME] = lambda part: amx.convolve(part, weight, None, (1, 1, *back, *steps[4:]), turned=True)
-    fewer = _by_winograd(weight, steps) if min(pad) >= 0 else ()
-    return runs | {name: functools.partial(winograd.run, name, weight=weight, bias=None, pad=pad, turned=True) for name in fewer}
+def _backward_pad(weight, steps):
+    """Return the padding of the convolution that computes the data gradient, for stride 1."""
+    return tuple([d * (k - 1) - p for d, k, p in zip(steps[4:], weight.shape[2:], steps[2:4])])
 
 
-def _weight_runs(data, weight, biased, steps):
-    """Return the candidate algorithms for the gradients of the weights and of the bias, by name."""
-    sizes = (*weight.shape[2:], biased, *steps)
-    runs: dict[str, Callable] = {name: lambda part, kernel=kernels[2]: kernel((part, data[:len(part)]), sizes)
-                                 for name, kernels in _own(data.dtype, weight).items()}
-    if _onednn_takes(data.dtype, steps):
-        def by_onednn(part):
-            found = _gradients(part, data[:len(part)], weight, steps, 1)[1].float()
-            return found, part.sum((0, 2, 3), dtype=torch.float32) if biased else None
-        runs[ONEDNN] = by_onednn
-    if amx.suits(weight):
-        def by_tiles(part):
-            dweight, = amx.backward_weight((part, data[:len(part)]), (*weight.shape[2:], *steps))
-            return dweight, part.sum((0, 2, 3), dtype=torch.float32) if biased else None
-        runs[amx.NAME if data.dtype is torch.float32 else amx.BRIEF] = by_tiles
-    return runs | {name: lambda part, name=name: winograd.backward_weight(name, part, data[:len(part)], biased, steps[2:4])
-                   for name in _by_winograd(weight, steps) if name in winograd.backward}
+def _data_names(dout, weight, steps):
+    """Return the names of the candidates for the gradient of the data."""
+    if few_channels.suits(weight):
+        return (ONEDNN,)
+    whole = min(_backward_pad(weight, steps)) >= 0
+    tiles = (amx.NAME,) if dout.dtype is torch.float32 and steps[:2] == (1, 1) and whole and amx.suits(weight) else ()
+    return (*_direct_names(dout.dtype), *_onednn_names(dout.dtype, steps), *tiles, *(_winograd_names(weight, steps) if whole else ()))
+
+
+def _data_gradient(name, dout, weight, steps, shape):
+    """Return the gradient of data of this shape by the named algorithm."""
+    direct = _direct(name, weight)
+    if direct is not None:
+        return direct[1]((dout, weight), (*shape[2:], *steps))[0]
+    if name == ONEDNN:
+        like = torch.empty((len(dout), *shape[1:]), dtype=dout.dtype, device=dout.device, memory_format=_LAST)  # only its shape and order are read
+        return _gradients(dout, like, weight, steps, 0)[0]
+    pad = _backward_pad(weight, steps)
+    if name == amx.NAME:
+        return amx.convolve(dout, weight, None, (1, 1, *pad, *steps[4:]), turned=True)
+    return winograd.run(name, dout, weight, None, pad, turned=True)
+
+
+def _weight_names(dout, weight, steps):
+    """Return the names of the candidates for the gradients of the weights and of the bias."""
+    tiles = (amx.NAME if dout.dtype is torch.float32 else amx.BRIEF,) if amx.suits(weight) else ()
+    return (*_direct_names(dout.dtype), *_onednn_names(dout.dtype, steps), *tiles,
+            *[name for name in _winograd_names(weight, steps) if name in winograd.backward])
+
+
+def _weight_gradients(name, dout, weight, steps, data, biased):
+    """Return the gradients of the weights and, if `biased`, of the bias (else None), by the named algorithm; `dout` may be that of fewer images."""
+    data = data if len(data) == len(dout) else data[:len(dout)]
+    direct = _direct(name, weight)
+    if direct is not None:
+        return direct[2]((dout, data), (*weight.shape[2:], biased, *steps))
+    if name == ONEDNN:
+        dweight = _gradients(dout, data, weight, steps, 1)[1].float()
+    elif name in (amx.NAME, amx.BRIEF):
+        dweight, = amx.backward_weight((dout, data), (*weight.shape[2:], *steps))
+    else:
+        return winograd.backward_weight(name, dout, data, biased, steps[2:4])
+    return dweight, dout.sum((0, 2, 3), dtype=torch.float32) if biased else None
 
 
 def _gradients(dout, data, weight, steps, which):
@@ -257,6 +311,9 @@ def _in_pairs(steps):
     return steps[:2], steps[2:4], steps[4:]
 
 
+_WAYS: dict[str, tuple[Callable[..., tuple[str, ...]], Callable[..., Any]]] = {
+    "forward": (_forward_names, _forward), "gradient of data": (_data_names, _data_gradient),
+    "gradient of weights": (_weight_names, _weight_gradients)}
 _EXACT = Layer(exact=True)
 
 

@@ -84,11 +84,6 @@ def names(weight: torch.Tensor, steps: tuple[int, ...]) -> tuple[str, ...]:
     return _BY_TAPS.get(tuple(weight.shape[2:]), ())
 
 
-def backwards(weight: torch.Tensor, pad: tuple[int, ...]) -> tuple[int, int]:
-    """Return the padding of the data gradient's convolution for a forward padding; where it is negative, the forms do not fit."""
-    return weight.shape[2] - 1 - pad[0], weight.shape[3] - 1 - pad[1]
-
-
 def transformed(name: str, weight: torch.Tensor, turned: bool = False) -> torch.Tensor:
     """Return the weights (channels last) in the Winograd domain of the named form."""
     found, = weights[name]((weight,), (turned,))
