@@ -1,4 +1,4 @@
-"""Tune the model zoo's networks on this machine, and add the choices to the package's tuning cache for processors of this design.
+"""Tune the networks of the model zoo and of benchmarks/ on this machine, and add the choices to the tuning cache in the package.
 
     python scripts/ship_tuning.py                  # all networks, batches 1 to 32, as many threads as there are cores
     python scripts/ship_tuning.py --convolutions   # after a change of kernels: only the convolutions in the package's tuning cache, anew
@@ -16,14 +16,17 @@ import sys
 import tempfile
 
 NETWORKS = ("alexnet", "vgg11", "vgg16", "vgg19", "inceptionv3", "resnet18_v1", "resnet34_v1", "resnet50_v1", "resnet101_v1", "resnet152_v1",
-            "resnet18_v2", "resnet50_v2", "resnet152_v2", "densenet121", "mobilenet1.0", "mobilenetv2_1.0", "squeezenet1.0")
+            "resnet18_v2", "resnet50_v2", "resnet152_v2", "densenet121", "mobilenet1.0", "mobilenetv2_1.0", "squeezenet1.0", "inception-bn")
+BENCHMARKS = pathlib.Path(__file__).resolve().parents[1] / "benchmarks"
 SCORE = """
 import sys, time
 import mxnet as mx
 from mxnet.kernels.runtime import tuning
 tuning._SHIPPED = tuning._SHIPPED / "none"  # the package's tuning cache is not used
 name, batch, seconds = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
-net = mx.gluon.model_zoo.vision.get_model(name)
+sys.path.append(sys.argv[4])
+from harness import networks
+net = networks.build(name) if name in networks.LAYERED else mx.gluon.model_zoo.vision.get_model(name)
 net.initialize(mx.init.Xavier())
 net.hybridize(static_alloc=True, static_shape=True)
 side = 299 if name.startswith("inception") else 224
@@ -68,8 +71,8 @@ def main():
             subprocess.run([sys.executable, "-W", "ignore", "-c", CONVOLUTIONS, str(args.threads)], env=env, check=True)
         for name in () if args.convolutions else args.networks.split(","):
             for batch in args.batches.split(","):
-                process = subprocess.run([sys.executable, "-W", "ignore", "-c", SCORE, name, batch, str(args.seconds)], env=env, check=False,
-                                         capture_output=True, text=True)
+                process = subprocess.run([sys.executable, "-W", "ignore", "-c", SCORE, name, batch, str(args.seconds), str(BENCHMARKS)],
+                                         env=env, check=False, capture_output=True, text=True)
                 print(name, batch, "tuned" if process.returncode == 0 else process.stderr.strip().splitlines()[-1:], flush=True)
         for path in kernels.glob("*.json"):
             ship(path)
