@@ -89,6 +89,27 @@ def table(results):
     return "\n".join(lines)
 
 
+def collect(mxnet_python, seconds, rounds, only="", conditions=tuple(CONDITIONS)):
+    """Return the milliseconds of a step of Remex and of MXNet, by step and condition."""
+    results, pythons = {}, {"Remex": sys.executable, "MXNet": mxnet_python}
+    for name in step_names():
+        if only not in name:
+            continue
+        for condition in conditions:
+            measures = {p: (lambda p=p, row=(condition, name): measure(pythons[p], *row, seconds) if pythons[p] else None) for p in pythons}
+            values = common.interleave(measures, rounds)
+            results[name, condition] = values["Remex"], values["MXNet"]
+            print(name, condition, values, flush=True)
+    return results
+
+
+def write(results, mxnet_python, folder, command):
+    """Write the table to a folder."""
+    head = f"`{command}`\n\n{common.versions(mxnet_python)}; loops: one for each core"
+    with open(os.path.join(folder, "cpu_contention.md"), "w") as file:
+        file.write(f"# Steps under CPU contention, milliseconds\n\n{head}\n\n{table(results)}\n")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     common.add_arguments(parser)
@@ -98,18 +119,8 @@ def main():
     parser.add_argument("--conditions", default=",".join(CONDITIONS), help="by comma")
     parser.add_argument("--results", default=common.RESULTS, help="the folder for the table")
     args = parser.parse_args()
-    results, pythons = {}, {"Remex": sys.executable, "MXNet": args.mxnet_python}
-    for name in step_names():
-        if args.only not in name:
-            continue
-        for condition in args.conditions.split(","):
-            measures = {p: (lambda p=p, row=(condition, name): measure(pythons[p], *row, args.seconds) if pythons[p] else None) for p in pythons}
-            values = common.interleave(measures, args.rounds)
-            results[name, condition] = values["Remex"], values["MXNet"]
-            print(name, condition, values, flush=True)
-    head = f"`python benchmarks/cpu_contention.py {' '.join(sys.argv[1:])}`\n\n{common.versions(args.mxnet_python)}; loops: one for each core"
-    with open(os.path.join(args.results, "cpu_contention.md"), "w") as file:
-        file.write(f"# Steps under CPU contention, milliseconds\n\n{head}\n\n{table(results)}\n")
+    results = collect(args.mxnet_python, args.seconds, args.rounds, args.only, args.conditions.split(","))
+    write(results, args.mxnet_python, args.results, f"python benchmarks/cpu_contention.py {' '.join(sys.argv[1:])}")
 
 
 if __name__ == "__main__":

@@ -55,6 +55,11 @@ def measure(row, args):
             "again": second["first"], "best": max(rates.items(), key=lambda item: item[1])} if first and second and rates else None
 
 
+def mean(results, kind):
+    """Return the geometric mean of Remex's rates of one kind divided by the best of the others."""
+    return math.exp(statistics.mean(math.log(max(v[kind], 1e-9) / v["best"][1]) for v in results.values()))
+
+
 def table(results):
     """Return Markdown, with the geometric means of the rates divided by the best of the others."""
     lines = ["| network, batch | best of the others, images/s | first 4 s | second process | steady state | tuned after, s | first call, s "
@@ -66,8 +71,29 @@ def table(results):
         cells = [f"{values[k] / best:.2f}" for k in kinds]
         after = f"{values['after']:.1f}" if values["after"] is not None else "-"
         lines.append(f"| {name} | {best:.4g}, {peer} | {' | '.join(cells)} | {after} | {values['call']:.2f} | {values['again']:.2f} |")
-    means = [math.exp(statistics.mean(math.log(max(v[k], 1e-9) / v["best"][1]) for v in results.values())) for k in kinds]
-    return "\n".join([*lines, f"| geometric mean | | {' | '.join(f'{m:.2f}' for m in means)} | | | |"])
+    return "\n".join([*lines, f"| geometric mean | | {' | '.join(f'{mean(results, k):.2f}' for k in kinds)} | | | |"])
+
+
+def collect(networks, batches, args):
+    """Return what `measure` gives, by row; `args` has the options ``mxnet_python``, ``seconds`` and ``folder``."""
+    results = {}
+    for name in networks:
+        model_files.ensure_network(name, args.folder)
+        for batch in batches:
+            row = {"task": "scoring", "network": name, "batch": batch, "dtype": "float32"}
+            model_files.export_onnx(row, args.folder)
+            values = measure(row, args)
+            print(tasks.label(row), values, flush=True)
+            if values:
+                results[tasks.label(row)] = values
+    return results
+
+
+def write(results, mxnet_python, folder):
+    """Write the table to a folder."""
+    head = f"{common.versions(mxnet_python)}\n\nRemex's images a second divided by those of the best of the others; higher is better"
+    with open(os.path.join(folder, "first_seconds.md"), "w") as file:
+        file.write(f"# The first seconds of scoring\n\n{head}\n\n{table(results)}\n")
 
 
 def main():
@@ -79,19 +105,8 @@ def main():
     parser.add_argument("--results", default=common.RESULTS, help="the folder for the table")
     parser.add_argument("--folder", default=os.path.join(tempfile.gettempdir(), "remex-benchmarks"), help="the folder for the networks' files")
     args = parser.parse_args()
-    results = {}
-    for name in args.networks.split(","):
-        model_files.ensure_network(name, args.folder)
-        for batch in map(int, args.batches.split(",")):
-            row = {"task": "scoring", "network": name, "batch": batch, "dtype": "float32"}
-            model_files.export_onnx(row, args.folder)
-            values = measure(row, args)
-            print(tasks.label(row), values, flush=True)
-            if values:
-                results[tasks.label(row)] = values
-    head = f"{common.versions(args.mxnet_python)}\n\nRemex's images a second divided by those of the best of the others; higher is better"
-    with open(os.path.join(args.results, "first_seconds.md"), "w") as file:
-        file.write(f"# The first seconds of scoring\n\n{head}\n\n{table(results)}\n")
+    results = collect(common.comma_separated(args.networks), [int(b) for b in common.comma_separated(args.batches)], args)
+    write(results, args.mxnet_python, args.results)
 
 
 if __name__ == "__main__":
