@@ -12,8 +12,9 @@ import torch
 
 from . import openmp, symbol, threads
 from .base import MXNetError
-from .ndarray import NDArray, dispatch, memory_format, sparse
+from .ndarray import NDArray, dispatch, explicit_calls, memory_format, sparse
 from .ndarray.dispatch import Marked, Scope, TapeNode, mode
+from .ndarray.explicit_calls import ExplicitNode
 from .ops import differentiation, failures
 from .ops.grad_mode import GradMode, enable_grad
 from .ops.registry import get as get_operator
@@ -242,11 +243,14 @@ def backward(heads: NDArray | Sequence[NDArray], head_grads: NDArray | Sequence[
         v.reached = False
     training = mode.training
     mode.training = train_mode
+    explicit = [node for node in nodes if type(node) is ExplicitNode]
+    call: Any = (explicit_calls.backward, explicit, tensors, seeds, variables) if explicit else (
+        differentiation.backward, tensors, seeds, retain_graph)
     try:
         if tensors and light:
-            run_engine(openmp.alone, differentiation.backward, tensors, seeds, retain_graph)
+            run_engine(openmp.alone, *call)
         elif tensors:
-            run_engine(differentiation.backward, tensors, seeds, retain_graph)
+            run_engine(*call)
     except BaseException:
         for v in variables:
             v.failed()
@@ -292,6 +296,8 @@ def _free(nodes: Iterable[TapeNode], heads: Sequence[NDArray]) -> None:
             nodes = _before_gradients(heads)
             break
     for node in nodes:
+        if type(node) is ExplicitNode:
+            node.call.free()
         for reference in node.outputs:
             array = reference()
             if array is not None and (info := array._autograd) is not None and info.node is node:
@@ -367,11 +373,15 @@ def grad(heads: NDArray | Sequence[NDArray], variables: NDArray | Sequence[NDArr
             raise MXNetError(f"grad: variable {i} is not part of the recorded computation; call attach_grad() on it before recording")
     training = mode.training
     mode.training = train_mode
+    explicit = [node for node in _reachable(heads)[1] if type(node) is ExplicitNode]
+    grads: Sequence[Any]
     try:
-        if tensors:
+        if tensors and explicit:
+            grads = run_engine(explicit_calls.gradients, explicit, tensors, [_leaf(v) for v in variables], seeds, create_graph)
+        elif tensors:
             grads = run_engine(differentiation.gradients, tensors, [_leaf(v) for v in variables], seeds, retain_graph, create_graph)
         else:  # heads that are constants, such as the derivative of a linear function
-            grads = tuple(torch.zeros_like(v._data) for v in variables)
+            grads = [torch.zeros_like(v._data) for v in variables]
     finally:
         mode.training = training
     in_use = {seed.untyped_storage().data_ptr() for seed in seeds}

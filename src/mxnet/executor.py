@@ -93,7 +93,8 @@ class Executor:
         self._single_threaded = False  # True if the calls recorded by the last `forward` are too cheap for several threads
         self.finished: dict[int, Callable[[], object]] = {}  # by number of the argument: called as soon as backward has computed the gradient
         self._delivered: set[int] = set()
-        self._one: torch.Tensor | None = None
+        self._ones_of: dict[int, torch.Tensor] = {}  # by number of the output: ones for losses, which hardly use their values
+        self._needs: dict[int, bool] = {}  # the results of `_needs_gradient`
         self._monitor_callback, self._monitor_all, self._watcher = None, False, None
         self._outputs = None
         self._output_memory = handle.get("outputs")  # only if the outputs share another executor's memory
@@ -184,7 +185,7 @@ class Executor:
 
     def _run_explicit(self, tensors: list[torch.Tensor], wanted: list[tuple[int, int]]) -> bool:
         """Compute the outputs without torch's autograd, and keep what `_backward_explicit` needs; return False where that is not possible."""
-        if self._watcher is not None or self.finished or not all(tensors[k].dtype is torch.float32 for k, _ in wanted):
+        if self._watcher is not None or self.finished or any([tensors[k].dtype is not torch.float32 for k, _ in wanted]):
             return False
         self._single_threaded = self._session.runs_single_threaded(tensors, self._ctx)
         run = self._session.run_explicit(tensors, self._ctx, [k for k, _ in wanted], self._single_threaded)
@@ -333,19 +334,21 @@ class Executor:
     def _seed(self, i: int, head: torch.Tensor, out_grads: Sequence[NDArray | None]) -> torch.Tensor:
         """Return the gradient of an output, as it was given; ones where it is not used."""
         seed = out_grads[i] if i < len(out_grads) else None
-        if seed is None and i < len(self._output_names) and self._needs_gradient(i):
+        if seed is None and i not in self._needs:
+            self._needs[i] = i < len(self._output_names) and self._needs_gradient(i)
+        if seed is None and self._needs[i]:
             raise MXNetError(f"backward: output '{self._output_names[i]}' is not the output of a loss layer, so its gradient must be given "
                              "in out_grads; to minimize the output itself pass it through mx.sym.make_loss")
         if seed is not None and seed.shape != tuple(head.shape):
             raise MXNetError(f"backward: the gradient of output '{self._output_names[i]}' has shape {seed.shape}, the output {tuple(head.shape)}")
-        return self._ones(head) if seed is None else seed._raw().to(head.device, head.dtype)
+        return self._ones(i, head) if seed is None else seed._raw().to(head.device, head.dtype)
 
-    def _ones(self, head: torch.Tensor) -> torch.Tensor:
+    def _ones(self, i: int, head: torch.Tensor) -> torch.Tensor:
         """Return ones that are expanded from one number. Only losses have no seed, and they hardly use its values."""
-        one = self._one
-        if one is None or one.dtype is not head.dtype or one.device != head.device:
-            one = self._one = torch.ones((), dtype=head.dtype, device=head.device)
-        return one.expand(head.shape)
+        ones = self._ones_of.get(i)
+        if ones is None or ones.shape != head.shape or ones.dtype is not head.dtype or ones.device != head.device:
+            ones = self._ones_of[i] = torch.ones((), dtype=head.dtype, device=head.device).expand(head.shape)
+        return ones
 
     def _take(self, i: int, leaf: Any) -> None:
         buffer, gradient = self.grad_arrays[i], leaf.grad

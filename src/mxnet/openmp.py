@@ -13,7 +13,12 @@ from typing import Any
 
 import torch
 
-_outside = threading.local()  # its `count`: the number of threads that `alone` has set aside
+
+class _Outside(threading.local):
+    count = 0  # the number of threads that `alone` has set aside
+
+
+_outside = _Outside()
 _SOFT = 1  # omp_pause_soft: ends the threads and keeps the settings
 
 
@@ -44,7 +49,7 @@ def num_threads() -> int:
 
 def most() -> int:
     """Return the number of threads that a kernel may use which limits it by its work: in `alone` that of the caller outside."""
-    return getattr(_outside, "count", 0) or num_threads()
+    return _outside.count or num_threads()
 
 
 def rest() -> None:

@@ -50,7 +50,7 @@ _NAMES = {"batch_norm": sizes.normalized, "color_jitter": sizes.pixels, "convolu
           "pooling_nhwc": sizes.pooled_last, "fused_mlp": sizes.chained, "lrn": sizes.responding, "nms": sizes.boxes,
           "pointwise": sizes.numbers, "max_pooling": sizes.window, "generators": sizes.numbers, "recurrent": sizes.steps, "roi_pooling": sizes.maps,
           "gather_scatter": sizes.rows, **{f"gather_scatter.{name}": sizes.filled_rows for name in ("_gather", "_mark", "_pick", "_place")},
-          "softmax": sizes.matrices, **{f"softmax.{name}": sizes.classified for name in ("_likelihoods", "_likelihood_gradients")},
+          "softmax": sizes.matrices, **{f"softmax.{name}": sizes.classified for name in ("_likelihoods", "_likelihood_gradients", "_minus_one_hot")},
           "optimizer_update": sizes.updated, "optimizer_update._adam_together": sizes.updated_together, "mlp_training": sizes.trained,
           "triangular_solve": sizes.systems, "numbers": sizes.text, "transpose": sizes.matrices,
           **{f"winograd.{kernel.entry}": functools.partial(sizes.squares, taps=winograd.FORMS[form].taps)

@@ -5,8 +5,11 @@ import pytest
 import torch
 
 import mxnet as mx
-from mxnet import nd
+from mxnet import kernels, nd
 from mxnet.gluon import nn
+from mxnet.kernels.nn import optimizer_update
+from mxnet.ndarray import memory_format
+from mxnet.optimizer import steps
 from mxnet.test_utils import assert_almost_equal
 from optimizer_checks import START, make, run
 from residual import numbers
@@ -79,6 +82,52 @@ def test_one_pass_over_a_large_weight_does_the_same(clip):
         mom = 0.9 * mom - 0.1 * (scaled + 0.1 * w)
         w = w + mom
     np.testing.assert_allclose(weight.asnumpy(), w, rtol=1e-4, atol=1e-6)
+
+
+def adam_by_hand(w, g, t, clip):
+    """Return a weight after `t` updates from nothing by the gradient `g`."""
+    mean = square = np.zeros_like(w)
+    for i in range(1, t + 1):
+        scaled = 0.5 * g + 0.1 * w
+        scaled = scaled if clip is None else np.clip(scaled, -clip, clip)
+        mean, square = 0.9 * mean + 0.1 * scaled, 0.999 * square + 0.001 * scaled ** 2
+        w = w - 0.1 * np.sqrt(1 - 0.999 ** i) / (1 - 0.9 ** i) * mean / (np.sqrt(square) + 1e-8)
+    return w
+
+
+@pytest.mark.skipif(kernels.load("nn/optimizer_update") is None, reason="no C++ compiler")
+@pytest.mark.parametrize("clip", [None, 0.0, 0.3])
+def test_adam_updates_weights_of_all_sizes_in_one_call(clip, monkeypatch):
+    calls, together = [], optimizer_update.adam_together
+    monkeypatch.setattr(optimizer_update, "adam_together", lambda *args: calls.append(len(args[0])) or together(*args))
+    monkeypatch.setattr(steps, "adam", None)  # it is not called
+    rng = np.random.RandomState(0)
+    values = [rng.randn(*shape) for shape in ((3,), (1 << 17,), (4, 3, 5, 5), (1,))]
+    gradients = [rng.randn(*v.shape) for v in values]
+    weights, grads = [mx.nd.array(v) for v in values], [mx.nd.array(g) for g in gradients]
+    memory_format.channels_last(weights[2])
+    memory_format.channels_last(grads[2])
+    updater = make("adam", wd=0.1, rescale_grad=0.5, clip_gradient=clip)
+    for _ in range(3):
+        updater(list(range(4)), grads, weights)
+    for w, v, g in zip(weights, values, gradients):
+        np.testing.assert_allclose(w.asnumpy(), adam_by_hand(v, g, 3, clip or None), rtol=1e-4, atol=1e-5)
+    assert calls == [4, 4, 4]
+
+
+@pytest.mark.parametrize("odd", ["float64", "mixed", "sparse"])
+def test_adam_updates_what_the_kernel_does_not_take(odd):
+    rng = np.random.RandomState(0)
+    values, gradients = rng.randn(3, 2, 4), rng.randn(3, 2, 4)
+    dtypes = {"float64": ["float64"] * 3, "mixed": ["float32", "float64", "float32"]}.get(odd, ["float32"] * 3)
+    weights, grads = ([mx.nd.array(a, dtype=t) for a, t in zip(arrays, dtypes)] for arrays in (values, gradients))
+    if odd == "sparse":
+        grads[1] = grads[1].tostype("row_sparse")
+    updater = make("adam", wd=0.1, rescale_grad=0.5)
+    for _ in range(2):
+        updater([0, 1, 2], grads, weights)
+    for w, v, g in zip(weights, values, gradients):
+        np.testing.assert_allclose(w.asnumpy(), adam_by_hand(v, g, 2, None), rtol=1e-4, atol=1e-5)
 
 
 def test_gradients_are_left_alone():

@@ -1,19 +1,24 @@
 """`CachedOp`: a traced graph, called like an operator."""
 import copy
+import functools
 import itertools
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import torch
+
 from ..base import MXNetError
 from ..context import Context, current_context
 from ..graph.ownership import owned
 from ..graph.runtime import sparse_run
+from ..graph.runtime.explicit_gradients import ExplicitCall
 from ..graph.runtime.monitoring import Watcher
 from ..graph.runtime.runner import GraphRunner
 from ..graph.runtime.session import Session
 from ..ndarray import NDArray, handles
-from ..ndarray.dispatch import NodeRecord, TapeNode, mode, record, share_history
+from ..ndarray.dispatch import Marked, NodeRecord, TapeNode, mode, record, share_history
+from ..ndarray.explicit_calls import ExplicitNode
 from ..suggestions import shortened
 from ..symbol import Symbol
 from ..util import is_np_array
@@ -122,6 +127,8 @@ class CachedOp:
         if training or session.always_writes:
             session.prepare(args, tensors, training, recorded)
         observe = None if self._hook is None else self._watcher(ctx)
+        if recorded and training and observe is None and out is None and (array := self._call_explicit(args, tensors, ctx)) is not None:
+            return array
         single_threaded = recorded and session.runs_single_threaded(tensors, ctx)
         results = session.run(tensors, ctx, training, recorded, observe, single_threaded)
         if observe is not None and recorded:
@@ -136,6 +143,30 @@ class CachedOp:
         if out is not None:
             return _write(out, outputs)
         return outputs[0] if len(outputs) == 1 else outputs
+
+    def _call_explicit(self, args: Sequence[NDArray], tensors: Sequence[Any], ctx: Context) -> NDArray | None:
+        """Record the call without torch's autograd, and return its result; None where that is not possible."""
+        wanted = tuple([i for i, tensor in enumerate(tensors) if tensor.requires_grad])
+        session = self._session
+        if wanted in self._runner.not_explicit or ctx.device_type != "cpu" or self._handed_on or mode.tracing is not None:
+            return None
+        for i in wanted:
+            info = args[i]._autograd
+            if tensors[i].dtype is not torch.float32 or type(info) is Marked and info.finished is not None:
+                return None  # what waits for a gradient gets it from torch, while others are computed
+        light = session.runs_single_threaded(tensors, ctx)
+        run = session.run_explicit(tensors, ctx, wanted, light)
+        if run is None:
+            return None
+        graph, results, recorded = run
+        result = results[0]
+        if len(results) > 1 or not graph.recorded[0] or result.requires_grad or result.dtype is not torch.float32:
+            return None
+        result.requires_grad_()
+        array = (_numpy_array() if is_np_array() else NDArray)._new(result, ctx)
+        again = functools.partial(session.run, ctx=ctx, training=True, recorded=True)
+        record(self, {}, args, (array,), functools.partial(ExplicitNode, call=ExplicitCall(graph, result, recorded, wanted, light, again)))
+        return array
 
     def _call_sparse(self, args: Sequence[NDArray], ctx: Context, out: NDArray | Sequence[NDArray] | None):
         observe = None if self._hook is None else self._watcher(ctx)

@@ -373,8 +373,9 @@ class Trainer:
         for i, parameter in enumerate(self._params):
             if parameter.grad_req == "null":
                 continue
-            arrays = parameter._check_and_get(parameter._data, list)
-            if not ignore_stale_grad:
+            arrays = parameter._data or parameter._check_and_get(None, list)
+            fresh = [array._fresh_grad for array in arrays]
+            if not ignore_stale_grad and False in fresh:
                 for array in arrays:
                     if not array._fresh_grad:
                         raise UserWarning(
@@ -386,8 +387,8 @@ class Trainer:
             if len(arrays) > len(batches):
                 raise UsageError(f"{parameter.name} is on {parameter.list_ctx()}, this Trainer was made for {self._contexts}: make another one "
                                  "for more contexts")
-            for (indices, gradients, weights), array, gradient in zip(batches, arrays, parameter._grad):
-                if not ignore_stale_grad or array._fresh_grad:
+            for (indices, gradients, weights), array, gradient, is_fresh in zip(batches, arrays, parameter._grad, fresh):
+                if is_fresh:
                     indices.append(i)
                     gradients.append(gradient)
                     weights.append(array)

@@ -83,7 +83,7 @@ _ref = weakref.ref
 
 
 class TapeNode:
-    """One recorded call: the operator, its attributes and its inputs' marks. The values are kept by torch."""
+    """One recorded call: the operator, its attributes and its inputs' marks. The values are kept by torch, or by an `ExplicitNode`."""
 
     __slots__ = ("op", "attrs", "inputs", "outputs")
     light = False  # True if its gradient is too small to be computed by several threads
@@ -129,15 +129,16 @@ class Unrecorded:
 class Marked:
     """Marks an array whose gradient is requested: the array to write it to, and ``grad_req``.
 
-    `reached` is False from the start of a backward that writes gradients until it has this one.
+    `reached` is False from the start of a backward that writes gradients until it has this one. While `partial` is True, what comes after that is
+    another part of the same gradient.
     """
 
-    __slots__ = ("grad", "grad_req", "fresh", "reached", "lent", "finished", "__weakref__")
+    __slots__ = ("grad", "grad_req", "fresh", "reached", "lent", "partial", "finished", "__weakref__")
     node = None
     index = 0
 
     def __init__(self, grad: Any, grad_req: str) -> None:
-        self.grad, self.grad_req, self.fresh, self.reached, self.lent = grad, grad_req, False, True, False
+        self.grad, self.grad_req, self.fresh, self.reached, self.lent, self.partial = grad, grad_req, False, True, False, False
         self.finished: Callable[[], None] | None = None  # called as soon as a backward has the gradient
         if grad_req == "add" and grad is not None:
             memory_format.keep(grad)
@@ -176,8 +177,8 @@ class Marked:
         if gradient.is_sparse and not buffer._is_sparse:
             gradient = gradient.to_dense()
         if buffer._is_sparse:
-            buffer._take_dense(gradient.detach(), self.grad_req == "add")
-        elif self.grad_req == "add":
+            buffer._take_dense(gradient.detach(), self.grad_req == "add" or self.partial and self.reached)
+        elif self.grad_req == "add" or self.partial and self.reached:
             buffer._writable().add_(gradient if gradient.dtype is buffer._data.dtype else gradient.to(buffer._data.dtype))
         elif memory_format.lent and gradient.data_ptr() in memory_format.lent and buffer._data.dtype is gradient.dtype:
             self._take_lent(buffer, gradient)
@@ -189,6 +190,14 @@ class Marked:
                 buffer._data = buffer._data.contiguous()
             buffer._writable().copy_(gradient)
         self.lent, self.fresh, self.reached = False, True, True
+
+    def receive(self, gradient: torch.Tensor) -> None:
+        """Take a gradient that may have been computed in the memory of the array for it."""
+        if gradient is self.grad._data:
+            self.grad._writable()  # it is there already
+            self.fresh = self.reached = True
+        else:
+            self.take(gradient)
 
     @staticmethod
     def _take_lent(buffer: Any, gradient: torch.Tensor) -> None:
@@ -233,7 +242,7 @@ def entry_of(array: Any) -> Any:
     return info
 
 
-def record(op: Any, attrs: dict[str, Any], inputs: Sequence[Any], outputs: Sequence[Any], kind: type[TapeNode] = TapeNode) -> None:
+def record(op: Any, attrs: dict[str, Any], inputs: Sequence[Any], outputs: Sequence[Any], kind: Callable[..., TapeNode] = TapeNode) -> None:
     """Record a call on the tape, and mark `outputs` as its results."""
     node = kind(op, attrs, [a._autograd or entry_of(a) for a in inputs if a is not None])
     for i, array in enumerate(outputs):

@@ -16,7 +16,7 @@ from ..ops import dtypes, host_arrays
 from ..ops.elemwise.common import wrap_integer
 from ..ops.registry import get as get_operator
 from ..suggestions import shortened
-from . import dispatch, handles, index_helpers, indexing, memory_format, mutation_tracking, object_arrays
+from . import dispatch, explicit_calls, handles, index_helpers, indexing, memory_format, mutation_tracking, object_arrays
 from .dispatch import Marked, in_graph, invoke, mode, pseudo_operator, refuse_inplace, share_history, traces, wrap
 from .fast_calls import eligibility
 
@@ -203,7 +203,9 @@ class NDArray(_Methods):
         """
         if self.size != 1:
             raise ValueError(f"asscalar: an array of one element expected, received {self.size} elements")
-        return self.asnumpy().reshape(())[()] if self._data.dtype != torch.bfloat16 else self._raw().float().item()
+        if self._data.dtype is torch.bfloat16:
+            return self._raw().float().item()
+        return self._raw().numpy(force=True).reshape(())[()]
 
     def as_torch(self) -> torch.Tensor:
         """Return the torch tensor that holds the values; memory is shared both ways."""
@@ -211,6 +213,8 @@ class NDArray(_Methods):
         mutation_tracking.share(self._data)
         if mode.tracing is not None and in_graph(self):
             mode.tracing.refuse_values()
+        if mode.recording:
+            explicit_calls.record_by_torch(self)
         return self._data if mode.recording else self._raw()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:

@@ -61,6 +61,8 @@ def _reduction(name, compute, doc, sample=None, aliases=(), **traits):
     """Register ``compute(data, axes, keepdims)``, where `axes` is None for all axes, as a reduction; see `with_sample`."""
     def fn(data, *, axis: Axes = None, keepdims: bool = False, exclude: bool = False):
         n = data.dim()
+        if n == 1 and (axis is None or axis == ()) and not exclude:  # all axes leave the shape (1,), as this one does with `keepdims`
+            return compute(data, [0], True)
         if type(axis) is int and n > 1 and -n <= axis < n and not exclude:  # the usual case, without the general one's questions
             return compute(data, [axis], keepdims)
         axes = None if axis is None else reduced_axes(name, axis, exclude, data.dim())
@@ -131,8 +133,8 @@ def _nansum(data, axes, keepdims):
 
 
 _reduction("sum", _sum, "The sum over axes.", "[[1, 2], [3, 4]]; axis=1 -> [3., 7.]", ("sum_axis", "_sparse_sum"), method=True, amp="float32")
-_reduction("mean", _mean, "The mean over axes; of integers truncated.", "[[1, 2], [3, 4]]; axis=0 -> [2., 3.]", ("_sparse_mean",),
-           method=True, amp="float32")
+mean = _reduction("mean", _mean, "The mean over axes; of integers truncated.", "[[1, 2], [3, 4]]; axis=0 -> [2., 3.]", ("_sparse_mean",),
+                  method=True, amp="float32")
 _reduction("prod", _prod, "The product over axes.", "[[1, 2], [3, 4]]; axis=1 -> [ 2., 12.]", method=True, amp="float32")
 _reduction("nansum", _nansum, "The sum over axes of what is not nan.", "[[1, float('nan')], [3, 4]]; axis=1 -> [1., 7.]", method=True, amp="float32")
 _reduction("nanprod", _nanprod, "The product over axes of what is not nan.", "[[2, float('nan')], [3, 4]]; axis=1 -> [ 2., 12.]",

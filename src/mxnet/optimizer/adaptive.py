@@ -116,9 +116,15 @@ class Adam(Optimizer):
         if not own or alone or not self.epsilon or len(indices) == 1 or self._as_mxnet2 and self.clip_gradient:
             super()._update_each(indices, weights, grads, states)
             return
+        rates = self._begin_each(indices, weights, grads)
+        lr, wd, t = rates[0]
+        if not self.multi_precision and rates.count(rates[0]) == len(rates) and steps.adam_of_arrays(
+                weights, grads, states, lr * self._correction(t), self.beta1, self.beta2, self.epsilon, wd, self.rescale_grad,
+                self.clip_gradient):
+            return
         groups: dict[Any, Any] = {}  # the weights of one call
         halves = []  # those that are rounded afterwards
-        for weight, grad, state, (lr, wd, t) in zip(weights, grads, states, self._begin_each(indices, weights, grads)):
+        for weight, grad, state, (lr, wd, t) in zip(weights, grads, states, rates):
             lr *= self._correction(t)
             target = weight
             if self.multi_precision and is_half(weight):

@@ -258,8 +258,9 @@ class Optimizer:
         numbers = {counts.get(index) for index in indices}
         if len(numbers) > 1 or None in numbers or kind._get_lr is not Optimizer._get_lr or kind._get_wd is not Optimizer._get_wd:
             return [self._begin(index, weight, grad) for index, weight, grad in zip(indices, weights, grads)]
-        for weight, grad in zip(weights, grads):
-            check_arrays(weight, grad)
+        if not all([isinstance(array, NDArray) for array in (*weights, *grads)]):
+            for weight, grad in zip(weights, grads):
+                check_arrays(weight, grad)
         self._update_count(indices)
         number = counts[indices[0]]
         return [(lr, wd, number) for lr, wd in zip(self._get_lrs(indices), self._get_wds(indices))]
@@ -340,14 +341,15 @@ class Optimizer:
     def _update_count(self, index: Any) -> None:
         counts = self._index_update_count
         for i in index if isinstance(index, (list, tuple)) else (index,):
-            counts[i] = (counts[i] if i in counts else self._carried_counts.get(i, self.begin_num_update)) + 1
-            self.num_update = max(counts[i], self.num_update)
+            counts[i] = number = (counts[i] if i in counts else self._carried_counts.get(i, self.begin_num_update)) + 1
+            if number > self.num_update:
+                self.num_update = number
 
     def _scaled(self, value: float, indices: Sequence[int | str], multipliers: dict[Any, float], attribute: str) -> list[float]:
-        values = []
+        values, parameters = [], self.param_dict
         for index in indices:
-            if index in self.param_dict:
-                factor = getattr(self.param_dict[index], attribute)
+            if index in parameters:
+                factor = getattr(parameters[index], attribute)
             elif index in multipliers:
                 factor = multipliers[index]
             elif index in self.idx2name:

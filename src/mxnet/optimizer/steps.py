@@ -5,6 +5,7 @@ Weights and states are written, gradients are only read. A `clip` of None or 0 d
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,13 +13,14 @@ import torch
 
 from ..kernels.nn import optimizer_update as kernels
 from ..kernels.nn import sgd_on_gpu
-from ..ndarray import memory_format
+from ..ndarray import memory_format, mutation_tracking
 from ..ndarray.sparse import RowSparseNDArray
 
 if TYPE_CHECKING:
     from ..ndarray import NDArray
     Tensors = list[torch.Tensor] | tuple[torch.Tensor, ...]
 
+_data, _is_sparse = operator.attrgetter("_data"), operator.attrgetter("_is_sparse")
 _FUSED = torch.float32, torch.float64  # the types of torch's fused kernels on a CPU
 _FINE = 1e-8  # the smallest rate at which torch's fused SGD kernel, which receives 1 + rate, is exact to float32's last place
 
@@ -257,6 +259,32 @@ def adam_together(weights: Tensors, grads: Tensors, means: Tensors, variances: T
     count = _forever(weights[0].device)
     torch._fused_adam_(weights, grads, means, variances, [], [count] * len(weights), lr=lr, beta1=beta1, beta2=beta2, weight_decay=wd, eps=epsilon,
                        amsgrad=False, maximize=False)
+
+
+def adam_of_arrays(weights: Sequence[NDArray], grads: Sequence[NDArray], states: Sequence[Sequence[NDArray]],
+                   lr: float, beta1: float, beta2: float, epsilon: float, wd: float, rescale: float, clip: float | None) -> bool:
+    """Update several weights of any size as `adam` does for each, by one kernel, whose contract makes all checks of types and shapes.
+
+    False, with none of them changed, if there is no kernel for one.
+    """
+    means, variances = zip(*states)
+    if any(map(_is_sparse, (*weights, *grads, *means, *variances))):
+        return False
+    tensors = [list(map(_data, arrays)) for arrays in (weights, grads, means, variances)]
+    ws, gs, ms, vs = tensors
+    if not ws[0].is_cpu:
+        return False
+    for i, weight in enumerate(ws):
+        if not weight.is_contiguous():
+            views = _in_memory_order(weights[i], grads[i], *states[i])
+            if views is None:
+                return False
+            for row, view in zip(tensors, views):
+                row[i] = view
+    if mutation_tracking.watched:
+        for array in (*weights, *means, *variances):
+            array._writable()
+    return kernels.adam_together(ws, gs, ms, vs, lr, beta1, beta2, epsilon, wd, rescale, clip or None)
 
 
 _FOREVER: dict[torch.device, torch.Tensor] = {}  # device -> a step count at which the bias correction of the first steps has vanished

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import openmp
@@ -102,21 +103,14 @@ class Updater:
 
     def _update(self, index: Any, grad: Any, weight: Any) -> None:
         if isinstance(index, (list, tuple)):
-            indices, grads, weights = [i.decode() if isinstance(i, bytes) else i for i in index], grad, weight
+            indices, grads, weights = [i.decode() if isinstance(i, bytes) else i for i in index] if bytes in map(type, index) else index, grad, weight
         else:
             indices, grads, weights = [index.decode() if isinstance(index, bytes) else index], [grad], [weight]
         optimizer, states = self.optimizer, self.states
         if weights:
-            optimizer._set_current_context(weights[0].ctx.device_id)
-        for i, w in zip(indices, weights):
-            if i not in states:
-                states[i] = optimizer.create_state_multi_precision(i, w)
-                self.states_synced[i] = True
-                self._numbers += w.size
-            elif not self.states_synced[i]:
-                _check_shapes(i, w, states[i], optimizer.create_state_multi_precision(i, w))
-                states[i] = self.sync_state_context(states[i], w.context)
-                self.states_synced[i] = True
+            optimizer._set_current_context(weights[0]._ctx.device_id)
+        if not all(map(states.__contains__, indices)) or not all(map(self.states_synced.get, indices)):
+            self._prepare(indices, weights)
         if not self.aggregate_updates:
             optimizer._update_each(indices, weights, grads, [states[i] for i in indices])
             return
@@ -128,6 +122,19 @@ class Updater:
             for start in range(0, len(entries), size):
                 some, ws, gs = zip(*entries[start:start + size])
                 optimizer.update_multi_precision(some, ws, gs, [states[i] for i in some])
+
+    def _prepare(self, indices: Sequence[Any], weights: Sequence[NDArray]) -> None:
+        """Make the states that are missing, and move loaded ones to the devices of their weights."""
+        optimizer, states = self.optimizer, self.states
+        for i, w in zip(indices, weights):
+            if i not in states:
+                states[i] = optimizer.create_state_multi_precision(i, w)
+                self.states_synced[i] = True
+                self._numbers += w.size
+            elif not self.states_synced[i]:
+                _check_shapes(i, w, states[i], optimizer.create_state_multi_precision(i, w))
+                states[i] = self.sync_state_context(states[i], w.context)
+                self.states_synced[i] = True
 
     def _weight_replaced(self, index: int | str, weight: NDArray) -> None:
         """Copy a half-precision weight that the program has set to the float32 copy, which keeps its digits where both agree."""

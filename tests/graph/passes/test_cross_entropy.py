@@ -62,3 +62,37 @@ def test_half_precision():
     found = differentiated(loss, SCORES.astype("float16"), LABELS)
     assert found[0].dtype == np.float16
     np.testing.assert_allclose(found[0], differentiated(SoftmaxCrossEntropyLoss(), SCORES, LABELS)[0], rtol=2e-3)
+
+
+@pytest.mark.parametrize("shape", [(6, 4), (2, 3, 4)])
+@pytest.mark.parametrize("reduce", [
+    lambda F, x: x, lambda F, x: 0.5 * F.mean(-2 * x), lambda F, x: F.mean(x * 3, axis=0), lambda F, x: F.mean(x, axis=0, exclude=True),
+    lambda F, x: F.mean(x, axis=-1, keepdims=True), lambda F, x: F.mean(x, axis=(), keepdims=True)])
+@pytest.mark.parametrize("keepdims", [True, False])
+def test_factors_and_means(shape, reduce, keepdims):
+    x, index = SCORES.reshape(shape), LABELS.reshape(shape[:-1])
+    net = Picks(lambda F, x, i: reduce(F, F.pick(F.log_softmax(x), i, keepdims=keepdims)))
+    expected = differentiated(net, x, index)
+    net.hybridize()
+    for a, b in zip(differentiated(net, x, index), expected):
+        assert a.shape == b.shape
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-7)
+    x = x.copy()
+    assert "1 x cross entropy" in net.explain()
+    with mx.autograd.record():
+        x.attach_grad()
+        once = net(x, index)
+        slope, = mx.autograd.grad(once, [x], create_graph=True)
+    slope.backward()  # by operators of torch
+    assert np.isfinite(x.grad.asnumpy()).all()
+
+
+def test_a_product_that_something_else_reads_is_no_part():
+    def make(F, x, i):
+        scaled = F.pick(F.log_softmax(x), i) * -2
+        return F.broadcast_add(F.mean(scaled, axis=0), F.sin(scaled).sum())
+    net = Picks(make)
+    expected = differentiated(net, SCORES, LABELS)
+    net.hybridize()
+    for a, b in zip(differentiated(net, SCORES, LABELS), expected):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)

@@ -6,6 +6,7 @@ import mxnet as mx
 from mxnet import kernels
 from mxnet.graph.runtime import explicit_gradients
 from mxnet.ops import differentiation
+from mxnet.ops.nn.training_layers import DenseLayers
 
 pytestmark = pytest.mark.skipif(kernels.load("gemm/mlp_training") is None, reason="no C++ compiler")
 
@@ -157,8 +158,8 @@ def test_what_needs_torchs_autograd_uses_it(monkeypatch):
 
 
 def test_what_a_kernel_does_not_take_is_tried_once(monkeypatch):
-    calls, saving = [], explicit_gradients.DenseLayers.saving
-    monkeypatch.setattr(explicit_gradients.DenseLayers, "saving", lambda self, *args: calls.append(1) or saving(self, *args))
+    calls, saving = [], DenseLayers.saving
+    monkeypatch.setattr(DenseLayers, "saving", lambda self, *args: calls.append(1) or saving(self, *args))
     x = mx.sym.FullyConnected(mx.sym.Activation(mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2000), act_type="relu"), num_hidden=200)
     executor = bound(mx.sym.SoftmaxOutput(x, mx.sym.var("label")), (4,))
     for _ in range(3):

@@ -120,3 +120,36 @@ def test_the_gradient_of_log_likelihoods_can_be_differentiated():
 @pytest.mark.parametrize("data", [torch.ones(2, 3, dtype=torch.float64), torch.ones(3, 2).t(), torch.ones(3, 3)])
 def test_log_likelihoods_of_what_the_kernel_does_not_take(data):
     assert softmax.log_likelihood(data, torch.zeros(2)) is None
+
+
+@pytest.mark.parametrize("n, w", [(1, 1), (3, 10), (70, 1000)])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int64, torch.int32])
+def test_minus_one_hot(n, w, dtype):
+    data = torch.rand(n, w)
+    classes = (torch.arange(n) * 7 % (w + 2) - 1).to(dtype)  # some of them out of range
+    expected = data.double()
+    for i, c in enumerate(classes.long().tolist()):
+        if 0 <= c < w:
+            expected[i, c] -= 1
+    assert torch.allclose(softmax.minus_one_hot(data, classes, 0.25).double(), expected / 4, atol=1e-6)
+
+
+def test_minus_one_hot_of_fractions_and_of_what_the_kernel_does_not_take():
+    data = torch.ones(4, 2)
+    found = softmax.minus_one_hot(data, torch.tensor([1.9, -0.5, float("nan"), 2.0]), 2.0)
+    assert found.tolist() == [[2, 0], [0, 2], [2, 2], [2, 2]]
+    assert softmax.minus_one_hot(data.double(), torch.zeros(4), 1.0) is None
+    assert softmax.minus_one_hot(data, torch.zeros(3), 1.0) is None
+
+
+def test_scaled_log_likelihoods_and_their_gradient():
+    data, classes = torch.rand(5, 7, requires_grad=True), torch.tensor([0, 1, 2, 3, 6])
+    out = softmax.log_likelihood(data, classes, -3.0)
+    right = torch.nn.functional.cross_entropy(data, classes, reduction="none") * 3
+    seeds = torch.arange(5.0)
+    assert torch.allclose(out, right, atol=1e-5)
+    found, = torch.autograd.grad(out, data, seeds)
+    expected, = torch.autograd.grad(right, data, seeds)
+    assert torch.allclose(found, expected, atol=1e-5)
+    saved = softmax.log_likelihood_saving(data.detach(), classes, -3.0)
+    assert torch.equal(saved[0], out) and torch.equal(softmax.log_likelihood_gradient(saved[1], seeds), found)

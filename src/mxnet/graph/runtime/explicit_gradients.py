@@ -12,20 +12,22 @@ from typing import Any, NamedTuple
 import torch
 from torch import fx
 
-from ...ops.nn.training_layers import DenseLayers
+from ...ops.nn.training_layers import ExplicitLayer
 from ..program import FxNode, is_stochastic, mutates_inputs, operator_of
 
 _MOST_SHAPES = 256  # programs whose shapes never repeat must not fill the memory
 
 
 class _Step(NamedTuple):
-    """A call of a function, on values and, for `DenseLayers`, tuples of values: their places, or None."""
+    """A call of a function, on values and, for `ExplicitLayer`, tuples of values: their places, or None."""
 
     function: Callable
     gradient: Callable | None  # None where none is wanted
     places: tuple[Any, ...]
     attributes: dict[str, Any]
     out: int
+    flat: list[Any]  # `places` without their structure
+    wanted: list[bool]  # for each of these, True if a gradient goes through it
 
 
 class Recorded(NamedTuple):
@@ -50,7 +52,7 @@ class ExplicitGraph:
     """
 
     def __init__(self, steps: list[_Step], inputs: int, outputs: list[int], differentiable: set[int]):
-        self._steps, self._inputs, self._outputs, self._differentiable = steps, inputs, outputs, differentiable
+        self._steps, self.inputs, self._outputs, self._differentiable = steps, inputs, outputs, differentiable
         self._refused: set[tuple[torch.Size, ...]] = set()  # shapes of inputs that a kernel did not take: what came before it was in vain
         self.recorded = [place in differentiable for place in outputs]  # for each result, True if a gradient goes through it
 
@@ -74,12 +76,12 @@ class ExplicitGraph:
 
     def forward(self, inputs: Sequence[torch.Tensor]) -> tuple[list[torch.Tensor], Recorded] | None:
         """Return the results and what `backward` needs; None if a kernel does not take these inputs."""
-        values, saved = list(inputs), []
+        values, saved = list(inputs), list[Any]()
         if self._refused and tuple([t.shape for t in inputs]) in self._refused:
             return None
         for step in self._steps:
             arguments = [_at(values, place) for place in step.places]
-            if isinstance(step.function, DenseLayers) and step.gradient is not None:
+            if isinstance(step.function, ExplicitLayer) and step.gradient is not None:
                 call = step.function.saving(*arguments)
                 if call is None:
                     self._refused = {*(self._refused if len(self._refused) < _MOST_SHAPES else ()), tuple([t.shape for t in inputs])}
@@ -109,19 +111,61 @@ class ExplicitGraph:
             dout = gradients.pop(step.out, None)
             if dout is None or step.gradient is None:
                 continue
-            flat = [place for entry in step.places for place in (entry if isinstance(entry, tuple) else (entry,))]
-            if isinstance(step.function, DenseLayers):
-                results = step.function.gradients(saved, dout, [place in self._differentiable for place in flat],
-                                                  [memory.pop(place, None) for place in flat])  # not for its second gradient, which is added
+            own = isinstance(step.function, ExplicitLayer)
+            if own:
+                # The memory is not for a second gradient of the same input, which is added.
+                results = step.function.gradients(saved, dout, step.wanted, [memory.pop(place, None) for place in step.flat])
             else:
                 values = recorded.values
-                results = step.gradient((dout,), tuple([values[place] for place in flat]), (values[step.out],), **step.attributes)
-            for place, gradient in zip(flat, results if isinstance(results, (tuple, list)) else (results,)):
-                if gradient is not None and place in self._differentiable:
+                results = step.gradient((dout,), tuple([values[place] for place in step.flat]), (values[step.out],), **step.attributes)
+            for place, want, gradient in zip(step.flat, step.wanted, results if isinstance(results, (tuple, list)) else (results,)):
+                if gradient is not None and want:
                     # An operator may hand on what it got, which is not the variable's own.
-                    own = isinstance(step.function, DenseLayers) or place >= self._inputs
-                    _add(gradients, place, gradient if own else gradient.clone())
+                    _add(gradients, place, gradient if own or place >= self.inputs else gradient.clone())
         return list(map(gradients.get, wanted))
+
+
+class ExplicitCall:
+    """A call of an `ExplicitGraph` with one result, for `ndarray.explicit_calls`.
+
+    Parameters
+    ----------
+    graph : ExplicitGraph
+    result : torch.Tensor
+    recorded : Recorded
+    wanted : list of int
+        The places of the inputs with gradients.
+    light : bool
+        True if one thread computes it.
+    run : callable
+        Runs the graph on the inputs, recorded by torch, and returns the results.
+    """
+
+    __slots__ = ("graph", "result", "inputs", "light", "_recorded", "_run")
+
+    def __init__(self, graph: ExplicitGraph, result: torch.Tensor, recorded: Recorded, wanted: Sequence[int], light: bool,
+                 run: Callable[[Sequence[torch.Tensor]], Sequence[torch.Tensor]]) -> None:
+        self.graph, self.result, self.light, self._run = graph, result, light, run
+        self.inputs: Sequence[tuple[int, torch.Tensor]] = [(place, recorded.values[place]) for place in wanted]
+        self._recorded: Recorded | None = recorded
+
+    def backward(self, gradient: torch.Tensor, memory: Mapping[int, torch.Tensor | None]) -> list[torch.Tensor | None]:
+        """Return the gradients of the inputs, given that of the result; each place comes with memory for its gradient, or None."""
+        return self.graph.backward(self._needed(), [gradient], memory)
+
+    def again(self) -> torch.Tensor:
+        """Return the result of another run, recorded by torch."""
+        return self._run(self._needed().values[:self.graph.inputs])[0]
+
+    def free(self) -> None:
+        """Release what `backward` and `again` need."""
+        self._recorded = None
+        self.inputs = []
+
+    def _needed(self) -> Recorded:
+        if self._recorded is None:
+            raise RuntimeError("a part of this computation is differentiated a second time, and was freed")
+        return self._recorded
 
 
 def _at(values: Sequence[Any], place: Any) -> Any:
@@ -142,13 +186,14 @@ def _step(node: FxNode, places: dict[FxNode, int], differentiable: set[int]) -> 
     except (KeyError, TypeError):  # a constant
         return None
     flat = [place for entry in arguments for place in (entry if isinstance(entry, tuple) else (entry,))]
-    if differentiable.isdisjoint(flat):
-        return _Step(node.target, None, arguments, dict(node.kwargs), len(places))
+    out, wanted = len(places), [place in differentiable for place in flat]
     op = operator_of(node)
-    if isinstance(node.target, DenseLayers):
-        step = _Step(node.target, node.target.gradients, arguments, {}, len(places))
+    if not any(wanted):
+        return _Step(node.target, None, arguments, dict(node.kwargs), out, flat, wanted)
+    if isinstance(node.target, ExplicitLayer):
+        step = _Step(node.target, node.target.gradients, arguments, {}, out, flat, wanted)
     elif op is not None and op.own_gradient is not None and node.target is op.fn and op.num_outputs == 1:
-        step = _Step(op.raw, op.own_gradient, arguments, dict(node.kwargs), len(places))
+        step = _Step(op.raw, op.own_gradient, arguments, dict(node.kwargs), out, flat, wanted)
     else:
         return None
     differentiable.add(len(places))

@@ -123,6 +123,7 @@ class GraphRunner:
         self._single_threaded: dict[tuple, bool] = {}  # by shapes of data
         self._norms = batch_norm_conditioning.batch_norms(nodes)
         self._ill_conditioned: dict[tuple, bool] = {}  # by shapes of data
+        self.not_explicit: set[tuple[int, ...]] = set()  # inputs whose gradients need torch's autograd, whatever their shapes are
         self._explicit: dict[tuple, ExplicitGraph | None] = {}  # by the module that trains, and the inputs with gradients
         self._lock = threading.RLock()
 
@@ -169,7 +170,9 @@ class GraphRunner:
         if key not in self._explicit:
             if len(self._explicit) >= _MOST_SHAPES:
                 self._explicit.clear()
-            self._explicit[key] = ExplicitGraph.of(module, wanted)
+            graph = self._explicit[key] = ExplicitGraph.of(module, wanted)
+            if graph is None and not self._open and not self._norms:  # with these the module depends on the shapes
+                self.not_explicit.add(tuple(wanted))
         return self._explicit[key]
 
     def _same_weights(self, inputs: Sequence[torch.Tensor]) -> bool:

@@ -102,11 +102,16 @@ def gradients(call: Call, dout: torch.Tensor, wanted: Sequence[bool],
 
     They are written to the tensors in `memory`, as long as the list, where there is one of their shape.
     """
-    shapes = [call.rows.shape, *[w.shape for w in call.weights], *[w.shape[:1] for w in call.weights]]
-    lent = memory or (None,) * len(shapes)
-    out = [None if not want else call.rows.new_empty(shape) if place is None or place.shape != shape else place
-           for want, shape, place in zip(wanted, shapes, lent)]
     count = len(call.weights)
+    out: list[Optional[torch.Tensor]] = list(memory or (None,) * len(wanted))
+    for i, want in enumerate(wanted):
+        if not want:
+            out[i] = None
+            continue
+        shape = call.rows.shape if not i else call.weights[i - 1].shape if i <= count else call.weights[i - 1 - count].shape[:1]
+        place = out[i]
+        if place is None or place.shape != shape:
+            out[i] = call.rows.new_empty(shape)
     missing = (None,) * (MOST - count)
     arrays = (dout.contiguous(), call.rows, *call.results, *missing, *call.weights, *missing, *out[1:1 + count], *missing, *out[1 + count:], *missing,
               out[0])

@@ -91,28 +91,28 @@ int64_t place_of(Class number, int64_t width) {
   return number > Class(0) ? number < Class(width - 1) ? int64_t(number) : width - 1 : 0;
 }
 
-// The logarithm of the softmax for one class of each line; `sums` gets two numbers of each, whose difference to the line is that of all classes.
+// `scale` times the logarithm of the softmax for one class of each line; `sums` gets two numbers of each, whose difference to the line is that of all classes.
 template <typename Class>
-void log_likelihoods(const float* in, const Class* classes, float* out, float* sums, int64_t n, int64_t width, int threads) {
+void log_likelihoods(const float* in, const Class* classes, float* out, float* sums, int64_t n, int64_t width, float scale, int threads) {
 #pragma omp parallel for num_threads(team_for(n, width, threads)) schedule(static)
   for (int64_t i = 0; i < n; ++i) {
     const Exponentials e = exponentials<false>(in + i * width, nullptr, width);
     const float less = std::log(e.sum);
     sums[2 * i] = e.largest, sums[2 * i + 1] = less;
-    out[i] = in[i * width + place_of(classes[i], width)] - e.largest - less;
+    out[i] = (in[i * width + place_of(classes[i], width)] - e.largest - less) * scale;
   }
 }
 
 template <typename Class>
 void log_likelihood_gradients(const float* in, const Class* classes, const float* sums, const float* dout, float* dx, int64_t n, int64_t width,
-                              int threads) {
+                              float scale, int threads) {
   const bool streaming = is_large(n * width);
 #pragma omp parallel num_threads(team_for(n, width, threads))
   {
     std::vector<float> memory(streaming ? width : 0);
 #pragma omp for schedule(static)
     for (int64_t i = 0; i < n; ++i) {
-      const float *from = in + i * width, largest = sums[2 * i], less = sums[2 * i + 1], factor = dout[i];
+      const float *from = in + i * width, largest = sums[2 * i], less = sums[2 * i + 1], factor = dout[i] * scale;
       float* to = streaming ? memory.data() : dx + i * width;
       for (int64_t at = 0; at < width; at += kLanes) {
         const int64_t count = std::min<int64_t>(kLanes, width - at);
@@ -125,24 +125,42 @@ void log_likelihood_gradients(const float* in, const Class* classes, const float
   }
 }
 
+// (in - one_hot) * scale, for one class of each line, or none where the number is no place in it.
+template <typename Class>
+void minus_one_hot(const float* in, const Class* classes, float* out, int64_t n, int64_t width, float scale, int threads) {
+#pragma omp parallel for num_threads(team_for(n, width, threads)) schedule(static)
+  for (int64_t i = 0; i < n; ++i) {
+    const float* from = in + i * width;
+    float* to = out + i * width;
+    for (int64_t at = 0; at < width; ++at) to[at] = from[at] * scale;
+    if (classes[i] > Class(-1) && classes[i] < Class(width)) to[int64_t(classes[i])] = (from[int64_t(classes[i])] - 1) * scale;
+  }
+}
+
 }  // namespace
 
 extern "C" {
 
 void lines(const float* in, float* out, int64_t n, int64_t width, int threads) { run<false>(in, out, n, width, threads); }
-void log_likelihoods_float32(const float* in, const float* classes, float* out, float* sums, int64_t n, int64_t width, int threads) {
-  log_likelihoods(in, classes, out, sums, n, width, threads);
+void log_likelihoods_float32(const float* in, const float* classes, float* out, float* sums, int64_t n, int64_t width, float scale, int threads) {
+  log_likelihoods(in, classes, out, sums, n, width, scale, threads);
 }
-void log_likelihoods_int64(const float* in, const int64_t* classes, float* out, float* sums, int64_t n, int64_t width, int threads) {
-  log_likelihoods(in, classes, out, sums, n, width, threads);
+void log_likelihoods_int64(const float* in, const int64_t* classes, float* out, float* sums, int64_t n, int64_t width, float scale, int threads) {
+  log_likelihoods(in, classes, out, sums, n, width, scale, threads);
 }
 void log_likelihood_gradients_float32(const float* in, const float* classes, const float* sums, const float* dout, float* dx, int64_t n, int64_t width,
-                                      int threads) {
-  log_likelihood_gradients(in, classes, sums, dout, dx, n, width, threads);
+                                      float scale, int threads) {
+  log_likelihood_gradients(in, classes, sums, dout, dx, n, width, scale, threads);
 }
 void log_likelihood_gradients_int64(const float* in, const int64_t* classes, const float* sums, const float* dout, float* dx, int64_t n, int64_t width,
-                                    int threads) {
-  log_likelihood_gradients(in, classes, sums, dout, dx, n, width, threads);
+                                    float scale, int threads) {
+  log_likelihood_gradients(in, classes, sums, dout, dx, n, width, scale, threads);
+}
+void minus_one_hot_float32(const float* in, const float* classes, float* out, int64_t n, int64_t width, float scale, int threads) {
+  minus_one_hot(in, classes, out, n, width, scale, threads);
+}
+void minus_one_hot_int64(const float* in, const int64_t* classes, float* out, int64_t n, int64_t width, float scale, int threads) {
+  minus_one_hot(in, classes, out, n, width, scale, threads);
 }
 void logarithms(const float* in, float* out, int64_t n, int64_t width, int threads) { run<true>(in, out, n, width, threads); }
 

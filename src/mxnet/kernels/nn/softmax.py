@@ -14,10 +14,11 @@ _lines, _logarithms = (Kernel("nn/softmax", name, {"data": "float32 (n, w)"}, {"
 
 
 _CLASSES = {"data": "float32 (n, w)", "classes": "T (n)"}
-_rest: dict[str, Any] = {"preconditions": ("w >= 1", "T in ('float32', 'int64')"), "sizes": ("n", "w"), "limits_threads": True}
+_rest: dict[str, Any] = {"preconditions": ("w >= 1", "T in ('float32', 'int64')"), "sizes": ("n", "w"), "numbers": "f", "limits_threads": True}
 _likelihoods = Kernel("nn/softmax", "log_likelihoods_{T}", _CLASSES, {"out": "float32 (n)", "sums": "float32 (n, 2)"}, **_rest)
 _likelihood_gradients = Kernel("nn/softmax", "log_likelihood_gradients_{T}", {**_CLASSES, "sums": "float32 (n, 2)", "dout": "float32 (n)"},
                                {"dx": "float32 (n, w)"}, **_rest)
+_minus_one_hot = Kernel("nn/softmax", "minus_one_hot_{T}", _CLASSES, {"out": "float32 (n, w)"}, **_rest)
 
 
 def softmax(data: torch.Tensor, axis: int) -> torch.Tensor:
@@ -53,34 +54,65 @@ class _Lines(torch.autograd.Function):
         return ctx.backward_of_it(dout, out, -1, out.dtype), None, None
 
 
-def log_likelihood(data: torch.Tensor, classes: torch.Tensor) -> Optional[torch.Tensor]:
-    """Return the log-softmax of each line of `data` (N, W) at one place, `classes` (N); None if there is no kernel for these tensors.
+def minus_one_hot(data: torch.Tensor, classes: torch.Tensor, scale: float) -> Optional[torch.Tensor]:
+    """Return ``(data - one_hot(classes)) * scale`` for `data` (N, W) and `classes` (N), recording nothing; None if no kernel takes these tensors.
+
+    Classes are rounded towards zero; one out of range is none.
+    """
+    arrays = data, _numbers(classes)
+    plan = None if torch.compiler.is_compiling() else _minus_one_hot.plan(arrays)
+    return None if plan is None else plan(arrays, (scale,))[0]
+
+
+def log_likelihood(data: torch.Tensor, classes: torch.Tensor, scale: float = 1.0) -> Optional[torch.Tensor]:
+    """Return `scale` times the log-softmax of each line of `data` (N, W) at one place, `classes` (N); None if no kernel takes these tensors.
 
     Places are rounded towards zero, and those outside of a line are the nearest ones. Compared with the log-softmax of all places, neither the
     result nor its gradient writes and reads an array of the data's size in between.
     """
-    if torch.compiler.is_compiling():
-        return None
-    if classes.dtype is not torch.float32:
-        classes = classes.long()
-    plan = _likelihoods.plan((data, classes))
+    if torch.is_grad_enabled() and data.requires_grad:
+        if torch.compiler.is_compiling():
+            return None
+        classes = _numbers(classes)
+        plan = _likelihoods.plan((data, classes))
+        return None if plan is None else _LogLikelihood.apply(data, classes, plan, scale)
+    call = log_likelihood_saving(data, classes, scale)
+    return None if call is None else call[0]
+
+
+def log_likelihood_saving(data: torch.Tensor, classes: torch.Tensor, scale: float) -> Optional[tuple[torch.Tensor, tuple[Any, ...]]]:
+    """Return the result of `log_likelihood`, and what `log_likelihood_gradient` needs, recording nothing; None if no kernel takes them."""
+    arrays = data, _numbers(classes)
+    plan = None if torch.compiler.is_compiling() else _likelihoods.plan(arrays)
     if plan is None:
         return None
-    return _LogLikelihood.apply(data, classes, plan) if torch.is_grad_enabled() and data.requires_grad else plan((data, classes))[0]
+    out, sums = plan(arrays, (scale,))
+    return out, (*arrays, sums, scale)
+
+
+def log_likelihood_gradient(saved: tuple[Any, ...], dout: torch.Tensor) -> torch.Tensor:
+    """Return the gradient of `log_likelihood` for its data, given that of its result (N) and what `log_likelihood_saving` returned."""
+    data, classes, sums, scale = saved
+    return _likelihood_gradients((data, classes, sums, dout.contiguous()), (), (scale,))[0]
+
+
+def _numbers(classes: torch.Tensor) -> torch.Tensor:
+    return classes if classes.dtype is torch.float32 else classes.long()
 
 
 class _LogLikelihood(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, data, classes, plan):
-        out, sums = plan((data, classes))
+    def forward(ctx, data, classes, plan, scale):
+        out, sums = plan((data, classes), (scale,))
         ctx.save_for_backward(data, classes, sums)
+        ctx.scale = scale
         return out
 
     @staticmethod
     def backward(ctx, dout):
         data, classes, sums = ctx.saved_tensors
         if not torch.is_grad_enabled():
-            return _likelihood_gradients((data, classes, sums, dout.contiguous()))[0], None, None
+            return log_likelihood_gradient((data, classes, sums, ctx.scale), dout), None, None, None
         places = classes.nan_to_num(0).clamp(0, data.shape[1] - 1).long()
         one_hot = torch.zeros_like(data).scatter_(1, places.view(-1, 1), 1)
-        return dout.view(-1, 1) * (one_hot - torch.softmax(data, 1)), None, None
+        return dout.view(-1, 1) * (one_hot - torch.softmax(data, 1)) * ctx.scale, None, None, None

@@ -5,6 +5,7 @@ from typing import Literal
 import torch
 
 from ...base import MXNetError
+from ...kernels.nn import softmax as softmax_kernels
 from ..elemwise.common import truth
 from ..registry import op
 from ..schema import Fraction
@@ -76,6 +77,12 @@ def _softmax_output_gradient(out_grads, inputs, outputs, *, grad_scale=1.0, igno
     else:
         flat = out if out.dim() == 2 else out.reshape(-1, out.shape[-1]) if preserve_shape else out.flatten(1)
         label = label if label.dim() == 1 else label.reshape(-1)
+        if ignored is None and not smooth_alpha and normalization != "valid":
+            factor = grad_scale / label.shape[0] if normalization == "batch" and label.shape[0] else grad_scale
+            gradient = softmax_kernels.minus_one_hot(flat, label, factor)
+            if gradient is not None:
+                gradient = gradient if out.dim() == 2 else gradient.view(out.shape)
+                return (gradient * out_grads[0] if out_grad else gradient), None
         grad = _log_loss_gradient(flat, label, ignored, smooth_alpha)
         scale, batch = grad_scale, label.shape[0]
     if normalization == "valid":

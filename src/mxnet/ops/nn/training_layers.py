@@ -1,4 +1,5 @@
 """Layers of training graphs: a kernel computes them, or the operator's own function where the kernel does not fit."""
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Optional
 
@@ -10,6 +11,7 @@ from ...kernels.nn import batch_norm as fused
 from ...kernels.nn import batch_norm_on_gpu as fused_on_gpu
 from ...kernels.nn import softmax as softmax_kernels
 from ..indexing import pick
+from ..reduce import mean, reduced_axes
 from .activation import activation
 from .convolution import convolution
 from .dense import fully_connected
@@ -48,14 +50,98 @@ def batch_norm(data: torch.Tensor, gamma: torch.Tensor, beta: torch.Tensor, movi
     return out
 
 
-def log_likelihood(data: torch.Tensor, index: torch.Tensor, *, keepdims: bool) -> torch.Tensor:
-    """Return ``pick(log_softmax(data), index)`` along the last axis."""
-    shape = data.shape[:-1]
-    if index.shape == shape or index.shape == (*shape, 1):
-        out = softmax_kernels.log_likelihood(data if data.dim() == 2 else data.reshape(-1, data.shape[-1]), index.reshape(-1))
+class ExplicitLayer:
+    """A layer that also computes its gradients by functions of its own, without torch's autograd."""
+
+    def __call__(self, *inputs: Any) -> torch.Tensor:
+        """Return the result, recorded by torch if torch records."""
+        raise NotImplementedError
+
+    def saving(self, *inputs: Any) -> Any:
+        """Return the result and what `gradients` needs, recording nothing; None if no kernel takes these inputs."""
+        raise NotImplementedError
+
+    def gradients(self, saved: Any, dout: torch.Tensor, wanted: Sequence[bool],
+                  memory: Sequence[Optional[torch.Tensor]]) -> Optional[Sequence[Optional[torch.Tensor]]]:
+        """Return new gradients of the inputs, None for those not wanted; None if no kernel takes `dout`.
+
+        `memory` has a tensor, or None, for each, in which the gradient may be written.
+        """
+        raise NotImplementedError
+
+
+def _in_shape(tensor: torch.Tensor, shape: tuple[int, ...]) -> torch.Tensor:
+    return tensor if tensor.shape == shape else tensor.reshape(shape)
+
+
+class CrossEntropy(ExplicitLayer):
+    """``pick(log_softmax(data), index) * scale`` along the last axis, and its mean over some axes.
+
+    Parameters
+    ----------
+    keepdims : bool
+        Of `pick`.
+    scale : float
+    means : dict, optional
+        The attributes of ``mean``; without it there is none.
+    """
+
+    __name__ = "cross_entropy"  # the name in generated code and profiles
+
+    def __init__(self, keepdims: bool, scale: float = 1.0, means: Optional[dict[str, Any]] = None):
+        self.keepdims, self.scale, self.means = keepdims, scale, means
+
+    def __call__(self, data: torch.Tensor, index: torch.Tensor) -> torch.Tensor:  # type: ignore[override]  # as the graph calls it
+        lines = self._lines(data, index)
+        out = None if lines is None else softmax_kernels.log_likelihood(*lines, self.scale)
         if out is not None:
-            return out.view(*shape, 1) if keepdims else out.view(shape)
-    return pick.fn(log_softmax.fn(data), index, keepdims=keepdims)
+            shape, reduced = self._shapes(data)
+            return _in_shape(out, reduced) if reduced is not None else mean.fn(_in_shape(out, shape), **self.means or {})
+        out = pick.fn(log_softmax.fn(data), index, keepdims=self.keepdims)
+        out = out if self.scale == 1 else out * self.scale
+        return out if self.means is None else mean.fn(out, **self.means)
+
+    def saving(self, data: torch.Tensor, index: torch.Tensor) -> Any:  # type: ignore[override]
+        lines = self._lines(data, index)
+        call = None if lines is None else softmax_kernels.log_likelihood_saving(*lines, self.scale)
+        if call is None:
+            return None
+        shape, reduced = self._shapes(data)
+        out = _in_shape(call[0], reduced) if reduced is not None else mean.raw(_in_shape(call[0], shape), **self.means or {})
+        return out, (call[1], data.shape, None if reduced is not None else shape)
+
+    def gradients(self, saved: Any, dout: torch.Tensor, wanted: Sequence[bool],
+                  memory: Sequence[Optional[torch.Tensor]]) -> Optional[Sequence[Optional[torch.Tensor]]]:
+        arguments, data, spread = saved  # the kernel's, and the shapes of the data and of what is averaged
+        if spread is not None:  # each element of a mean gets the same
+            axes = reduced_axes("mean", self._means["axis"], self._means["exclude"], len(spread))
+            sizes = [1 if axes is None or i in axes else n for i, n in enumerate(spread)]
+            dout = (dout.reshape(sizes) * (math.prod(sizes) / max(math.prod(spread), 1))).expand(spread)
+        dx = softmax_kernels.log_likelihood_gradient(arguments, dout if dout.dim() == 1 else dout.reshape(-1))
+        return dx if len(data) == 2 else dx.view(data), None
+
+    @staticmethod
+    def _lines(data: torch.Tensor, index: torch.Tensor) -> Optional[tuple[torch.Tensor, torch.Tensor]]:
+        """Return the scores as (N, W) and the classes as (N), or None if their shapes do not fit."""
+        shape = data.shape[:-1]
+        if index.shape != shape and index.shape != (*shape, 1):
+            return None
+        return data if data.dim() == 2 else data.reshape(-1, data.shape[-1]), index if index.dim() == 1 else index.reshape(-1)
+
+    @property
+    def _means(self) -> dict[str, Any]:
+        return {"axis": None, "keepdims": False, "exclude": False, **(self.means or {})}
+
+    def _shapes(self, data: torch.Tensor) -> tuple[tuple[int, ...], Optional[tuple[int, ...]]]:
+        """Return the shape before the mean, and that behind it if each mean is that of one element."""
+        shape = (*data.shape[:-1], 1) if self.keepdims else data.shape[:-1]
+        if self.means is None:
+            return shape, shape
+        attributes = self._means
+        axes = reduced_axes("mean", attributes["axis"], attributes["exclude"], len(shape))
+        if axes is None or any(shape[i] != 1 for i in axes):
+            return shape, None
+        return shape, shape if attributes["keepdims"] else tuple([n for i, n in enumerate(shape) if i not in axes])
 
 
 class DenseLayer(NamedTuple):
@@ -65,7 +151,7 @@ class DenseLayer(NamedTuple):
     act_type: str
 
 
-class DenseLayers:
+class DenseLayers(ExplicitLayer):
     """Consecutive ``FullyConnected`` with their activations, called with the data and a tuple each of weights and biases (None where there is none).
 
     Parameters
@@ -88,19 +174,15 @@ class DenseLayers:
         return self._shaped(mlp_training.forward(self._layers, rows, weights, biases), data)
 
     def saving(self, data: torch.Tensor, weights: Sequence[torch.Tensor], biases: Sequence[Optional[torch.Tensor]]) -> Any:
-        """Return the result and what `gradients` needs, recording nothing; None if no kernel takes these arrays."""
         rows = self._rows(data)
         call = None if rows is None else mlp_training.saving(self._layers, rows, weights, biases)
         return None if call is None else (self._shaped(call.results[-1], data), (call, data.shape))
 
     def gradients(self, saved: Any, dout: torch.Tensor, wanted: Sequence[bool],
                   memory: Sequence[Optional[torch.Tensor]]) -> Optional[list[Optional[torch.Tensor]]]:
-        """Return the gradients of the data, the weights and the biases, None for those not wanted; None if no kernel takes `dout`.
-
-        `memory` has a tensor, or None, for each, in which the gradient may be written.
-        """
+        """Return the gradients of the data, the weights and the biases; see `ExplicitLayer`."""
         call, shape = saved
-        gradients = mlp_training.gradients(call, dout.reshape(call.results[-1].shape), wanted, memory)
+        gradients = mlp_training.gradients(call, _in_shape(dout, call.results[-1].shape), wanted, memory)
         if gradients is not None and gradients[0] is not None:
             gradients[0] = gradients[0].view(shape)
         return gradients

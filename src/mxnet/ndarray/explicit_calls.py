@@ -1,0 +1,161 @@
+"""Recorded calls that compute their gradients by functions of their own.
+
+Torch records nothing inside of such a call: its result is a leaf of torch's graph. A backward pass runs torch's engine from the heads to these
+leaves, and the calls in the reverse of their order; where a call has an input that torch has recorded, torch's engine goes on from there. Where
+the result itself must be in torch's graph, the call runs again, recorded by torch.
+"""
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+import torch
+
+from ..ops import differentiation
+from ..ops.grad_mode import GradMode, no_grad
+from . import memory_format
+from .dispatch import Marked, TapeNode
+
+_numbers = itertools.count()
+
+
+class ExplicitCall(Protocol):
+    """A call of a graph.
+
+    Attributes
+    ----------
+    result : torch.Tensor
+        A leaf that requires a gradient.
+    inputs : list of (int, torch.Tensor)
+        The inputs with gradients, and their places.
+    light : bool
+        True if one thread computes it.
+    """
+
+    result: torch.Tensor
+    inputs: Sequence[tuple[int, torch.Tensor]]
+    light: bool
+
+    def backward(self, gradient: torch.Tensor, memory: Mapping[int, torch.Tensor | None]) -> Sequence[torch.Tensor | None]:
+        """Return the gradients of `inputs`, given that of the result; each place comes with memory in which its gradient may be written, or None."""
+
+    def again(self) -> torch.Tensor:
+        """Return the result of another run, recorded by torch."""
+
+    def free(self) -> None:
+        """Release what `backward` and `again` need: from now on they raise a RuntimeError."""
+
+
+class ExplicitNode(TapeNode):
+    """A recorded `ExplicitCall`."""
+
+    __slots__ = ("call", "light", "number")
+
+    def __init__(self, op: Any, attrs: dict[str, Any], inputs: list, call: ExplicitCall) -> None:
+        super().__init__(op, attrs, inputs)
+        self.call, self.light, self.number = call, call.light, next(_numbers)
+
+
+def backward(nodes: Iterable[ExplicitNode], heads: Sequence[torch.Tensor], seeds: Sequence[torch.Tensor], variables: Iterable[Marked]) -> None:
+    """Give `variables` the gradients of `heads`, which have the gradients `seeds`; `nodes` are all explicit calls on the way.
+
+    Raises
+    ------
+    RuntimeError
+        If a part of the computation was freed.
+    """
+    order = sorted(nodes, key=_number, reverse=True)
+    sums: dict[int, torch.Tensor] = {}  # by the identity of results
+    own = {id(node.call.result) for node in order}
+    by_torch = [(head, seed) for head, seed in zip(heads, seeds) if id(head) not in own]
+    for variable in variables:
+        variable.partial = True
+    try:
+        for head, seed in zip(heads, seeds):
+            if id(head) in own:
+                _add(sums, head, seed)
+        if by_torch:
+            differentiation.backward([head for head, _ in by_torch], [seed for _, seed in by_torch], True)
+        for node in order:
+            result = node.call.result
+            if result.grad is not None:  # from torch
+                _add(sums, result, result.grad)
+                result.grad = None
+            gradient = sums.pop(id(result), None)
+            if gradient is not None:
+                _backward_one(node, gradient, sums)
+    finally:
+        for variable in variables:
+            variable.partial = False
+        for node in order:
+            node.call.result.grad = None
+
+
+def _backward_one(node: ExplicitNode, gradient: torch.Tensor, sums: dict[int, torch.Tensor]) -> None:
+    call, infos = node.call, node.inputs
+    memory = {place: _lendable(infos[place]) for place, _ in call.inputs}
+    with no_grad():
+        gradients = call.backward(gradient, memory)
+    for (place, tensor), own in zip(call.inputs, gradients):
+        info = infos[place]
+        if own is None:
+            continue
+        if type(info) is Marked:
+            info.receive(own)
+        elif isinstance(info.node, ExplicitNode) and info.node.call.result is tensor:
+            _add(sums, tensor, own)
+        else:
+            differentiation.backward([tensor], [own], True)
+
+
+def _add(sums: dict[int, torch.Tensor], result: torch.Tensor, gradient: torch.Tensor) -> None:
+    before = sums.get(id(result))
+    sums[id(result)] = gradient if before is None else before + gradient
+
+
+def _number(node: ExplicitNode) -> int:
+    return node.number
+
+
+def _lendable(info: Any) -> torch.Tensor | None:
+    """Return the memory of a variable's last gradient if the next one may be computed there: a small network's data then stays in the caches."""
+    if type(info) is not Marked or info.reached or info.lent or info.grad_req != "write" or info.grad._is_sparse:
+        return None
+    memory = info.grad._data
+    return memory if memory.dtype is torch.float32 and memory.is_contiguous() and memory_format.owned(memory) else None
+
+
+def gradients(nodes: Iterable[ExplicitNode], heads: Sequence[torch.Tensor], variables: Sequence[torch.Tensor], seeds: Sequence[torch.Tensor],
+              create_graph: bool) -> list[torch.Tensor | None]:
+    """Return the gradients of `heads` for `variables`, None for those that they do not depend on; `nodes` are all explicit calls on the way.
+
+    Raises
+    ------
+    RuntimeError
+        As `backward`.
+    """
+    order = sorted(nodes, key=_number, reverse=True)
+    wanted = [*variables, *[node.call.result for node in order]]
+    totals: list[torch.Tensor | None] = [None] * len(wanted)
+
+    def add(outputs: Sequence[torch.Tensor], output_gradients: Sequence[torch.Tensor]) -> None:
+        for i, gradient in enumerate(differentiation.gradients(outputs, wanted, output_gradients, True, create_graph)):
+            if gradient is not None:
+                total = totals[i]
+                with GradMode(create_graph):
+                    totals[i] = gradient if total is None else total + gradient
+
+    add(heads, seeds)
+    for i, node in enumerate(order, len(variables)):
+        total = totals[i]
+        if total is not None:
+            add([node.call.again()], [total])
+    return totals[:len(variables)]
+
+
+def record_by_torch(array: Any) -> None:
+    """Put an array that is the result of an explicit call into torch's graph, for functions of torch that differentiate it."""
+    info = array._autograd
+    if info is not None and isinstance(info.node, ExplicitNode) and info.node.call.result is array._data:
+        array._data = info.node.call.again()

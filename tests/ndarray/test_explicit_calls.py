@@ -1,0 +1,226 @@
+import gc
+import weakref
+
+import numpy as np
+import pytest
+import torch
+
+import mxnet as mx
+from mxnet import autograd, kernels
+from mxnet.gluon import nn
+from mxnet.ndarray import dispatch
+from mxnet.ops import differentiation
+
+pytestmark = pytest.mark.skipif(kernels.load("gemm/mlp_training") is None or kernels.load("nn/softmax") is None, reason="no C++ compiler")
+X, Y = mx.nd.array(np.sin(np.arange(24)).reshape(4, 6)), mx.nd.array([0, 2, 1, 2])
+
+
+def network(hybridized=True, out=3):
+    """Return two layers with fixed weights."""
+    net = nn.HybridSequential()
+    net.add(nn.Dense(6, activation="tanh", in_units=6), nn.Dense(out, in_units=6))
+    net.initialize()
+    for i, parameter in enumerate(net.collect_params().values()):
+        parameter.set_data(mx.nd.array(np.cos(np.arange(parameter.data().size) + i).reshape(parameter.shape) / 2))
+    if hybridized:
+        net.hybridize(static_alloc=True, static_shape=True)
+    return net
+
+
+def cross_entropy(hybridized=True):
+    loss = mx.gluon.loss.SoftmaxCrossEntropyLoss()
+    loss.hybridize(hybridized)
+    return loss
+
+
+def gradients(net):
+    return [parameter.grad().asnumpy() for parameter in net.collect_params().values()]
+
+
+def check(compute, out=3):
+    """Compare all gradients after ``compute(net, loss)`` with those of blocks that are not hybridized."""
+    found = []
+    for hybridized in (True, False):
+        net = network(hybridized, out)
+        result = compute(net, cross_entropy(hybridized))
+        found.append([*([] if result is None else [result.asnumpy()]), *gradients(net)])
+    assert any(np.abs(a).max() > 1e-3 for a in found[1])
+    for a, b in zip(*found):
+        np.testing.assert_allclose(a, b, rtol=2e-5, atol=2e-6)
+
+
+@pytest.fixture
+def no_autograd(monkeypatch):
+    def fail(*args, **kwargs):
+        raise AssertionError("torch's autograd was used")
+
+    monkeypatch.setattr(differentiation, "backward", fail)
+
+
+def test_torch_is_not_needed_for_a_network_and_its_loss(no_autograd):
+    net, loss = network(), cross_entropy()
+    with autograd.record():
+        losses = loss(net(X), Y)
+    losses.backward()
+    found = [losses.asnumpy(), *gradients(net)]
+    w1, b1, w2, b2 = (torch.tensor(p.data().asnumpy(), dtype=torch.float64, requires_grad=True) for p in net.collect_params().values())
+    x, y = torch.tensor(X.asnumpy(), dtype=torch.float64), torch.tensor([0, 2, 1, 2])
+    expected = torch.nn.functional.cross_entropy(torch.tanh(x @ w1.t() + b1) @ w2.t() + b2, y, reduction="none")
+    expected.sum().backward()
+    for a, b in zip(found, [expected.detach(), *[w.grad for w in (w1, b1, w2, b2)]]):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+
+
+def backward(*heads):
+    autograd.backward(list(heads))
+
+
+def test_operators_of_torch_before_between_and_behind():
+    def compute(net, loss):
+        factor = mx.nd.ones((1,))
+        factor.attach_grad()
+        with autograd.record():
+            scores = net(mx.nd.sin(X * factor))
+            total = loss(scores * 2, Y).sum() + (scores * scores).mean()
+        backward(total)
+        return factor.grad
+    check(compute)
+
+
+def test_weights_that_torch_reads_too():
+    def compute(net, loss):
+        with autograd.record():
+            decay = sum((p.data() ** 2).sum() for p in net.collect_params().values())
+            first = loss(net(X), Y).sum()
+            total = first + decay * 0.1
+            second = loss(net(X * (1 + decay * 0.01)), Y)
+        backward(total, second)
+    check(compute)
+
+
+def test_a_network_called_on_its_own_result():
+    def compute(net, loss):
+        x = X.copy()
+        x.attach_grad()
+        with autograd.record():
+            once = net(x)
+            losses = loss(net(once + once * once), Y)
+        backward(losses, once)
+        return x.grad
+    check(compute, out=6)
+
+
+def test_gradients_are_added_on_request():
+    def compute(net, loss):
+        net.collect_params().setattr("grad_req", "add")
+        for _ in range(2):
+            with autograd.record():
+                losses = loss(net(X), Y)
+            losses.backward()
+    check(compute)
+
+
+def test_gradients_of_the_head_are_used():
+    def compute(net, loss):
+        with autograd.record():
+            losses = loss(net(X), Y)
+        losses.backward(mx.nd.array([1, 0, -2, 3]))
+    check(compute)
+
+
+@pytest.mark.parametrize("create_graph", [True, False])
+def test_grad(create_graph):
+    def compute(net, loss):
+        x = X.copy()
+        x.attach_grad()
+        with autograd.record():
+            scores = net(x)
+            losses = loss(scores, Y).sum() + scores.mean()
+            slopes = autograd.grad(losses, [x, scores, net[0].weight.data()], create_graph=create_graph)
+            penalty = sum((slope ** 2).sum() for slope in slopes)
+            if not create_graph:
+                penalty = penalty + net(x).sum()
+        penalty.backward()
+        return mx.nd.concat(*[slope.reshape(-1) for slope in slopes], dim=0)
+    check(compute)
+
+
+def test_a_second_backward():
+    net, loss = network(), cross_entropy()
+    with autograd.record():
+        scores = net(X)
+        first, second = loss(scores, Y), loss(scores, Y)
+    first.backward(retain_graph=True)
+    right = gradients(net)
+    first.backward()
+    for a, b in zip(gradients(net), right):
+        np.testing.assert_array_equal(a, b)
+    with pytest.raises(mx.MXNetError, match="not part of a recorded"):
+        first.backward()
+    with pytest.raises(mx.MXNetError, match="retain_graph=True"):
+        second.backward()
+
+
+def test_functions_of_torch_differentiate_the_result():
+    net = network()
+    weight = net[1].weight.data()
+    with autograd.record():
+        out = net(X)
+        (out.as_torch() ** 2).sum().backward()
+    found = weight.grad.asnumpy()
+    with autograd.record():
+        total = (net(X) ** 2).sum()
+    total.backward()
+    np.testing.assert_allclose(found, weight.grad.asnumpy(), rtol=1e-5, atol=1e-6)
+    assert np.abs(found).max() > 0.1
+
+
+def test_gradients_stay_in_their_memory(no_autograd):
+    net, loss = network(), cross_entropy()
+    places = []
+    for _ in range(3):
+        with autograd.record():
+            losses = loss(net(X), Y)
+        losses.backward()
+        places.append([parameter.grad().as_torch().data_ptr() for parameter in net.collect_params().values()])
+    assert places[1] == places[2] and len(set(places[1])) == 4
+
+
+def test_what_waits_for_a_gradient_gets_it_from_torch():
+    net, calls = network(), []
+    weight = net[0].weight.data()
+    dispatch.entry_of(weight).finished = lambda: calls.append(weight.grad.asnumpy())
+    with autograd.record():
+        out = net(X)
+    out.backward()
+    assert len(calls) == 1 and np.abs(calls[0]).max() > 0.1
+
+
+def test_the_results_of_a_call_are_released_without_a_collection():
+    net = network()
+    with autograd.record():
+        out = net(X)
+    total, result = out.sum(), weakref.ref(out._data)
+    assert result() is not None and total.shape == (1,)
+    gc.disable()
+    try:
+        del out, total
+        assert result() is None
+    finally:
+        gc.enable()
+
+
+def test_a_network_in_test_mode_and_monitored_ones_are_recorded_by_torch(monkeypatch):
+    net, names, calls, engine = network(), [], [], differentiation.backward
+    monkeypatch.setattr(differentiation, "backward", lambda *args: calls.append(1) or engine(*args))
+    with autograd.record(train_mode=False):
+        out = net(X)
+    out.backward()
+    right = gradients(net)
+    net.register_op_hook(lambda name, operator, array: names.append(name))
+    with autograd.record():
+        out = net(X)
+    out.backward()
+    assert names and len(calls) == 2
+    for a, b in zip(gradients(net), right):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
