@@ -39,7 +39,7 @@ def _medians(jobs, args, count, rounds):
     finally:
         for ranks in running.values():
             ranks.close()
-    return tuple({name: statistics.median(values) for name, values in found.items()} for found in (samples, beside))
+    return tuple({name: statistics.median(values) for name, values in lists.items()} for lists in (samples, beside))
 
 
 @row("all-reduce step, ResNet-50 gradients, 2 processes", "DistributedDataParallel (Gloo)", "<= 1.02 of its time")
