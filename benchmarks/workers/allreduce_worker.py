@@ -4,6 +4,7 @@
 """
 import os
 import sys
+import time
 
 import numpy as np
 import torch
@@ -26,11 +27,19 @@ def shapes():
 class Rank(worker_protocol.Rank):
     """Answers the driver; subclasses are the peers."""
 
+    beside = 0.0
+
     def do_prepare(self, what, **options):
         getattr(self, f"prepare_{what}")(**options)
         for _ in range(2):
             self.step()
         return {}
+
+    def do_step(self, count):
+        """Return the seconds of a step, and of those from the begin of backward on, beside which gradients can travel."""
+        self.beside = 0.0
+        answer = super().do_step(count)
+        return {**answer, "beside": self.beside / count}
 
 
 class Remex(Rank):
@@ -75,8 +84,10 @@ class Remex(Rank):
         def step():
             with mx.autograd.record():
                 out = loss(net(x), label)
+            start = time.perf_counter()
             out.backward()
             trainer.step(batch)
+            self.beside += time.perf_counter() - start
         self.step = step
 
     def prepare_learn(self, samples):
@@ -159,8 +170,11 @@ class Ddp(Rank):
 
         def step():
             optimizer.zero_grad(set_to_none=True)
-            torch.nn.functional.cross_entropy(net(x), label).backward()
+            loss = torch.nn.functional.cross_entropy(net(x), label)
+            start = time.perf_counter()
+            loss.backward()
             optimizer.step()
+            self.beside += time.perf_counter() - start
         self.step = step
 
 

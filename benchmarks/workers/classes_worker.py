@@ -1,4 +1,5 @@
 """Trains 1,000,000 classes, or as many as it is told, on one process, and prints a line of JSON. usage: classes_worker.py CLASSES FRACTION STEPS
+[BATCH [MOMENTUM]]
 
 The planted task: each class has a random direction of 512 numbers, and samples are directions with noise; few classes have many samples, so that
 what was learned can be tested. `FRACTION` of the classes are sampled in each step; 1 is the full softmax.
@@ -14,7 +15,9 @@ import mxnet as mx
 from harness import worker_protocol
 
 CLASSES, FRACTION, STEPS = int(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3])
-FEATURES, BATCH, COMMON, NOISE = 512, 128, 512, 0.12
+BATCH = int(sys.argv[4]) if len(sys.argv) > 4 else 128
+MOMENTUM = float(sys.argv[5]) if len(sys.argv) > 5 else 0
+FEATURES, COMMON, NOISE = 512, 512, 0.12
 
 
 def batch(numbers, directions):
@@ -31,7 +34,7 @@ def main():
     before = worker_protocol.high_water()
     head.initialize(mx.init.Normal(0.01))
     weights = worker_protocol.high_water() - before
-    trainer = mx.gluon.Trainer(head.collect_params(), "sgd", {"learning_rate": 0.1, "lazy_update": True})
+    trainer = mx.gluon.Trainer(head.collect_params(), "sgd", {"learning_rate": 0.1, "momentum": MOMENTUM, "lazy_update": True})
     loss = mx.gluon.loss.ShardedSoftmaxCELoss(scale=32)
     seconds = []
     for _ in range(STEPS):

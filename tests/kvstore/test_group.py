@@ -8,19 +8,26 @@ import torch
 import mxnet as mx
 from job_checks import outputs
 from mxnet.kvstore import group
-from mxnet.kvstore.group import BUCKET, buckets
+from mxnet.kvstore.group import BUCKET, SMALL_BUCKET, buckets
 
 
 @pytest.mark.parametrize("tensors, sizes", [
     ([], []),
     ([torch.zeros(3), torch.zeros(4)], [2]),
     ([torch.zeros(3), torch.zeros(4, dtype=torch.float16), torch.zeros(2, dtype=torch.float16), torch.zeros(1)], [1, 2, 1]),
-    ([torch.zeros(BUCKET // 4), torch.zeros(1), torch.zeros(BUCKET // 8), torch.zeros(BUCKET // 8)], [1, 2, 1]),
+    ([torch.zeros(SMALL_BUCKET // 4), torch.zeros(1), torch.zeros(SMALL_BUCKET // 8), torch.zeros(SMALL_BUCKET // 8)], [1, 2, 1]),
+    ([torch.empty(SMALL_BUCKET // 8)] * 140, [2, 2, 4, 8, 16, 32, 32, 22, 11, 5, 3, 2, 1]),
 ])
 def test_what_travels_together(tensors, sizes):
     found = list(buckets(tensors))
     assert [len(bucket) for bucket in found] == sizes
     assert [id(t) for bucket in found for t in bucket] == [id(t) for t in tensors]
+    assert max((sum(t.nbytes for t in bucket) for bucket in found), default=0) <= BUCKET
+
+
+def test_a_planned_bucket_is_divided_by_types_alone():
+    large, half = torch.empty(BUCKET // 4), torch.empty(1, dtype=torch.float16)
+    assert [len(bucket) for bucket in buckets([large, large, half, large], limited=False)] == [2, 1, 1]
 
 
 def test_sums_beside_the_programs_own_process_group():

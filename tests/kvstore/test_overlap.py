@@ -49,6 +49,45 @@ def test_a_changed_gradient_is_sent_again_and_all_workers_give_up_sending_early(
     assert found == [["[0, 0, 3, 3, 3, 3] True", "[0, 0, 3, 3, 0, 0] True", "[0, 0, 3, 3, 0, 0] True"] * 2] * 2
 
 
+def test_gradients_that_are_written_beside_others_in_flight_do_not_change_them():
+    """The sums of small gradients come in one piece of memory; the next gradients are copied to it, some while others are in flight."""
+    found = outputs(_NETWORK + """
+    class Kept(mx.autograd.Function):
+        '''Has a gradient that it goes on to use, so that it is copied.'''
+        def __init__(self, gradient):
+            super().__init__()
+            self.gradient = gradient
+        def forward(self, x, weight):
+            return x + weight[0]
+        def backward(self, head):
+            return head, self.gradient
+
+    def train(store):
+        sizes = [3, 5, 300_000]
+        weights = [mx.gluon.Parameter(f'w{i}', shape=size, init='ones') for i, size in enumerate(sizes)]
+        for weight in weights:
+            weight.initialize()
+        kept = [mx.nd.ones(size) * (i + 1 + kv.rank) for i, size in enumerate(sizes)]
+        trainer = mx.gluon.Trainer(weights, 'sgd', {'learning_rate': 0.25}, kvstore=store, update_on_kvstore=False)
+        store.keeps_sums = False  # as in a store that the trainer makes
+        under_way = []
+        for step in range(5):
+            with mx.autograd.record():
+                x = mx.nd.zeros(1)
+                for i in 1, 2, 0:  # the gradients come in the order 0, 2, 1
+                    x = Kept(kept[i])(x, weights[i].data())
+            x.backward()
+            under_way.append(len(store._overlap._flights))
+            trainer.step(1)
+        return [w.data()[-1].asscalar().item() for w in weights], [w.grad()[-1].asscalar().item() for w in weights], under_way
+
+    print(*train(mx.kv.create('dist_sync')))
+    print(*train(Later('dist_sync'))[:2])
+    """, kind="dist_sync")
+    values = "[-2.75, -5.25, -7.75] [3.0, 5.0, 7.0]"
+    assert found == [[f"{values} [0, 0, 3, 3, 3]", values]] * 2
+
+
 def test_module_and_other_stores():
     found = outputs(_NETWORK + """
     net = mx.sym.FullyConnected(mx.sym.var('data'), num_hidden=1100, name='a')

@@ -20,31 +20,32 @@ def _start_ranks(peer, args, link=None):
     return Ranks([sys.executable, "-W", "ignore", WORKER, peer, args.folder], RANKS, link)
 
 
-def _median_seconds(jobs, args, count, rounds):
-    """Return the median seconds of a step over `count` steps, by job; `jobs` is ``{name: (peer, request, link or None)}``.
+def _medians(jobs, args, count, rounds):
+    """Return the median seconds of a step over `count` steps, and of its part from backward on, by job.
 
-    Jobs take turns. All ranks begin a turn together, and the slowest determines its time.
+    `jobs` is ``{name: (peer, request, link or None)}``. They take turns. All ranks begin a turn together, and the slowest determines its time.
     """
-    running, samples = {}, {name: [] for name in jobs}
+    running, samples, beside = {}, {name: [] for name in jobs}, {name: [] for name in jobs}
     try:
         for name, (peer, prepare, link) in jobs.items():
             running[name] = _start_ranks(peer, args, link)
             running[name].ask(do="prepare", **prepare)
         for index in range(rounds + 1):
             for name, ranks in running.items():
-                seconds = max(answer["seconds"] for answer in ranks.ask(do="step", count=count))
+                answers = ranks.ask(do="step", count=count)
                 if index:  # the first round warms up
-                    samples[name].append(seconds)
+                    samples[name].append(max(answer["seconds"] for answer in answers))
+                    beside[name].append(max(answer["beside"] for answer in answers))
     finally:
         for ranks in running.values():
             ranks.close()
-    return {name: statistics.median(values) for name, values in samples.items()}
+    return tuple({name: statistics.median(values) for name, values in lists.items()} for lists in (samples, beside))
 
 
 @row("all-reduce step, ResNet-50 gradients, 2 processes", "DistributedDataParallel (Gloo)", "<= 1.02 of its time")
 def all_reduce(args):
     model_files.ensure_network("resnet50", args.folder)
-    seconds = _median_seconds({peer: (peer, {"what": "reduce"}, None) for peer in PEERS}, args, 2 if args.quick else 5, args.rounds)
+    seconds, _ = _medians({peer: (peer, {"what": "reduce"}, None) for peer in PEERS}, args, 2 if args.quick else 5, args.rounds)
     remex, ddp = seconds["remex"], seconds["ddp"]
     return f"{remex / ddp:.2f} ({1e3 * remex:.0f} ms, {1e3 * ddp:.0f} ms)", remex <= 1.02 * ddp
 
@@ -58,16 +59,17 @@ def overlap(args):
     rounds = 1 if args.quick else min(args.rounds, 5)
     with contextlib.ExitStack() as stack:
         links = {peer: stack.enter_context(Link(1000)) for peer in PEERS}
-        communication = _median_seconds({peer: (peer, {"what": "reduce"}, links[peer]) for peer in PEERS}, args, 1, rounds)
+        communication, _ = _medians({peer: (peer, {"what": "reduce"}, links[peer]) for peer in PEERS}, args, 1, rounds)
         jobs = {(peer, together): (peer, {"what": "train", "batch": 4, "together": together}, links[peer] if together else None)
                 for peer in PEERS for together in (True, False)}
-        step_seconds = _median_seconds(jobs, args, 1, rounds)
+        step_seconds, beside = _medians(jobs, args, 1, rounds)
     shares, texts = {}, []
     for peer, name in PEERS.items():
         step, alone = step_seconds[peer, True], step_seconds[peer, False]
         shares[peer] = 1 - (step - alone) / communication[peer]
-        texts.append(f"{name} {shares[peer]:.0%}: {step:.2f} s a step, {alone:.2f} s without communication, "
-                     f"which alone takes {communication[peer]:.2f} s")
+        possible = min(1, beside[peer, False] / communication[peer])
+        texts.append(f"{name} {shares[peer]:.0%} of {possible:.0%} possible: {step:.2f} s a step, {alone:.2f} s without communication, of which "
+                     f"{beside[peer, False]:.2f} s are backward and update; communication alone takes {communication[peer]:.2f} s")
     return "; ".join(texts), shares["remex"] >= shares["ddp"]
 
 

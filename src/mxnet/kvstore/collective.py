@@ -91,15 +91,14 @@ class CollectiveKVStore(group.Member, KVStoreBase):
 
     def _sums(self, pairs, doing):
         names = [k for k, _ in pairs]
-        return zip(names, self._begin_sums(names, [self._merge(k, arrays)._raw() for k, arrays in pairs], doing, self._group))
+        return zip(names, self._begin_sums(names, [self._merge(k, arrays)._raw() for k, arrays in pairs], doing))
 
     @staticmethod
     def _merge(key, arrays):
         return sum((a._on(arrays[0].ctx) for a in arrays[1:]), arrays[0])
 
-    @staticmethod
-    def _begin_sums(names, tensors, doing, net):
-        return net.begin_sum_many(tensors, doing)
+    def _begin_sums(self, names, tensors, doing, channel=None):
+        return (channel or self._group).begin_sum_many(tensors, doing, limited=channel is None)
 
     def _expect(self, names, arrays):
         """Announce the gradients of the next backward, see `Overlap.expect`."""
@@ -133,8 +132,8 @@ class P3KVStore(DistSyncKVStore):
         The type.
     """
 
-    def _begin_sums(self, names, tensors, doing, net=None):
-        length, net = environment.get_int("MXNET_KVSTORE_SLICE_THRESHOLD"), net or self._group
+    def _begin_sums(self, names, tensors, doing, channel=None):
+        length, net = environment.get_int("MXNET_KVSTORE_SLICE_THRESHOLD"), channel or self._group
         slices = [t.reshape(-1).split(length) for t in tensors]
         ends = [[net.begin_sum(part.clone(), doing) for part in parts] for parts in slices]
         return (torch.cat([end() for end in parts]).view(tensor.shape) for tensor, parts in zip(tensors, ends))

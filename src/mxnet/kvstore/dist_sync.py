@@ -9,7 +9,7 @@ import torch
 from .. import optimizer as opt
 from ..base import MXNetError
 from ..context import cpu
-from ..ndarray import NDArray
+from ..ndarray import NDArray, memory_format
 from ..ndarray.dispatch import Marked
 from ..ndarray.sparse.arrays import RowSparseNDArray, summed_rows
 from ..optimizer import pickles
@@ -27,8 +27,8 @@ def _signature(pairs):
 def hand_over(total: torch.Tensor, arrays: Sequence[NDArray]) -> None:
     """Write an unshared sum to arrays. A single array on its device takes over the sum's memory, which may be a part of a bucket."""
     if len(arrays) == 1 and arrays[0].stype == "default" and total.device == arrays[0]._data.device:
-        total.alone = True
-        Marked(arrays[0], "write").take(total)
+        # With a storage of its own: mutations are tracked by storages, and those of the others in the bucket are not this array's.
+        Marked(arrays[0], "write").take(memory_format.with_own_storage(total))
         return
     for array in arrays:
         NDArray._new(total, array.ctx).copyto(array)
@@ -181,13 +181,14 @@ class DistSyncKVStore(group.Member, KVStore):
             return None  # the compression's residuals could not be restored
         return self._overlap.expect(names, arrays)
 
-    def _begin_sums(self, names, tensors, doing, net=None):
-        net = net or self._group
+    def _begin_sums(self, names, tensors, doing, channel=None):
+        """Begin to sum tensors, and return an iterator over the sums; with a `channel` they are a bucket of `Overlap`, and not divided again."""
+        net = channel or self._group
         if self._on_wire is None:
-            return net.begin_sum_many(tensors, doing)
+            return net.begin_sum_many(tensors, doing, limited=channel is None)
         if isinstance(self._on_wire, HalfCompression):
             self._require_float32(tensors, doing)
-            return net.begin_sum_many(tensors, doing, self._on_wire.dtype)
+            return net.begin_sum_many(tensors, doing, self._on_wire.dtype, channel is None)
         return self._begin_compressed(names, tensors, doing)
 
     @staticmethod

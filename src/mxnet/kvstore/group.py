@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 
 # The monitor detects failures; Gloo requires a timeout of its own, which must not expire before.
 _LONG = datetime.timedelta(days=7)
-# Tensors are sent in buckets up to this size: large enough to hide the latency, small enough to overlap sending with updates.
-BUCKET = 4 << 20  # bytes
+# Tensors are sent in buckets: small ones first, so that sending begins early, then large ones, which cost least, and small ones last, since
+# nothing is computed while the last one is sent.
+BUCKET, SMALL_BUCKET = 16 << 20, 1 << 20  # bytes
 _ADVICE = "The job can't go on: start it again from its last checkpoint"
 _joined = None
 
@@ -316,8 +317,8 @@ class Group:
             return found
         return end
 
-    def begin_sum_many(self, tensors: Sequence[torch.Tensor], doing: str, half: torch.dtype | None = None) -> Any:
-        """Begin to sum tensors over all workers, small ones in buckets. The inputs are not changed; `half` is an optional 16-bit type for sending.
+    def begin_sum_many(self, tensors: Sequence[torch.Tensor], doing: str, half: torch.dtype | None = None, limited: bool = True) -> Any:
+        """Begin to sum tensors over all workers, in `buckets`. The inputs are not changed; `half` is an optional 16-bit type for sending.
 
         Returns
         -------
@@ -325,7 +326,7 @@ class Group:
             The sums, in order, each as soon as it is available.
         """
         flights = []
-        for bucket in buckets(tensors):
+        for bucket in buckets(tensors, limited):
             flat = torch.cat([t.reshape(-1) for t in bucket])  # a copy, of a single one too
             flights.append((bucket, self.begin_ordered_sum(flat, half, doing) if half else self.begin_sum(flat, doing)))
         return self._end_sum_many(flights)
@@ -417,13 +418,19 @@ def digest(*things: Any) -> int:
     return zlib.crc32(repr(things).encode())
 
 
-def buckets(tensors: Iterable[torch.Tensor]) -> Iterator[Any]:
-    """Divide tensors into buckets that are sent together: of one type and device, in order, up to `BUCKET` bytes."""
-    pending, size = [], 0
+def buckets(tensors: Iterable[torch.Tensor], limited: bool = True) -> Iterator[Any]:
+    """Divide tensors into buckets that are sent together: of one type and device, and in order.
+
+    If `limited`, a bucket has at most the bytes of all before it, half of those from it to the end, and `BUCKET` bytes; but at least one tensor,
+    and `SMALL_BUCKET` bytes are allowed everywhere.
+    """
+    tensors = list(tensors)
+    pending, size, before, rest = [], 0, 0, sum(tensor.nbytes for tensor in tensors)
     for tensor in tensors:
-        if pending and (size + tensor.nbytes > BUCKET or tensor.dtype != pending[0].dtype or tensor.device != pending[0].device):
+        limit = max(SMALL_BUCKET, min(BUCKET, before, rest // 2))
+        if pending and (limited and size + tensor.nbytes > limit or tensor.dtype != pending[0].dtype or tensor.device != pending[0].device):
             yield pending
-            pending, size = [], 0
+            pending, size, before, rest = [], 0, before + size, rest - size
         pending.append(tensor)
         size += tensor.nbytes
     if pending:

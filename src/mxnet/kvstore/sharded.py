@@ -92,22 +92,22 @@ class ShardedKVStore(DistSyncKVStore):
 
     # -- a step ------------------------------------------------------------------------------------------------------------------
 
-    def _begin_sums(self, names, tensors, doing, net=None):
+    def _begin_sums(self, names, tensors, doing, channel=None):
         # During backward the updater is known; in a step another worker's optimizer may still arrive.
-        return self._begin_parts(names, tensors, doing, net) if net else self._deferred_sums(names, tensors, doing)
+        return self._begin_parts(names, tensors, doing, channel) if channel else self._deferred_sums(names, tensors, doing)
 
     def _deferred_sums(self, names, tensors, doing):
-        yield from self._begin_parts(names, tensors, doing, self._group)
+        yield from self._begin_parts(names, tensors, doing, None)
 
-    def _begin_parts(self, names, tensors, doing, net):
+    def _begin_parts(self, names, tensors, doing, channel):
         """Begin the sums, and return an iterator over this worker's parts of them."""
         if not self._shards:
-            return super()._begin_sums(names, tensors, doing, net)
+            return super()._begin_sums(names, tensors, doing, channel)
         half = self._on_wire.dtype if isinstance(self._on_wire, HalfCompression) else None
         if half:
             self._require_float32(tensors, doing)
-        rest, flights = iter(names), []
-        for bucket in group.buckets(tensors):
+        rest, flights, net = iter(names), [], channel or self._group
+        for bucket in group.buckets(tensors, channel is None):
             edges = [self._divided(next(rest), t.numel()) for t in bucket]
             parts = [[t.reshape(-1)[e[i]:e[i + 1]] for t, e in zip(bucket, edges)] for i in range(self.num_workers)]
             flights.append((bucket[0].dtype, [len(p) for p in parts[self.rank]], net.begin_sum_parts([torch.cat(p).to(half) if half else torch.cat(p)

@@ -9,17 +9,23 @@ from collections.abc import Iterable
 from typing import Any
 
 import torch
+from torch.utils.dlpack import from_dlpack, to_dlpack
 
 lent: dict[int, int] = {}  # addresses of gradients that a captured graph writes, and how many there are of each
 
 
 def owned(tensor: torch.Tensor) -> bool:
-    """Return True if the tensor is all of its storage, or is marked as an unshared part, and no other tensor uses that storage."""
+    """Return True if the tensor is all of its storage, and no other tensor uses that storage."""
     if tensor._is_view() or type(tensor) is not torch.Tensor or tensor._is_zerotensor():  # torch's constant zeros have no memory
-        return hasattr(tensor, "alone")
+        return False
     storage = tensor.untyped_storage()
     # One use by the tensor, one by `storage` here.
-    return storage.nbytes() == tensor.nbytes and torch._C._storage_Use_Count(storage._cdata) <= 2 or hasattr(tensor, "alone")
+    return storage.nbytes() == tensor.nbytes and torch._C._storage_Use_Count(storage._cdata) <= 2
+
+
+def with_own_storage(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a tensor over the same memory whose storage is this part alone; it keeps the whole memory alive. The part must not be used otherwise."""
+    return from_dlpack(to_dlpack(tensor)) if tensor._is_view() else tensor
 
 
 def channels_last(array: Any) -> None:
