@@ -1,9 +1,14 @@
 """LSTM cells that a program unrolled run as a layer, and give what they gave step by step."""
+import collections
+
 import numpy as np
 import pytest
+import torch
 
 import mxnet as mx
 from mxnet.gluon import nn, rnn
+from mxnet.graph import GraphRunner
+from mxnet.graph.program import operator_of
 
 
 class Unrolled(mx.gluon.HybridBlock):
@@ -57,6 +62,12 @@ def results(net, *data):
     return found, net.explain()
 
 
+def operators(symbol):
+    """The number of each operator in a graph for training."""
+    module = GraphRunner(symbol if isinstance(symbol, mx.sym.Symbol) else mx.sym.Group(symbol)).lowered(True, torch.device("cpu"), [])
+    return collections.Counter(op.name for op in map(operator_of, module.graph.nodes) if op is not None)
+
+
 def data(*shape, seed=0):
     return np.random.RandomState(seed).normal(size=shape).astype("float32")
 
@@ -80,15 +91,42 @@ def test_each_cell_of_a_stack_is_one_layer():
     cells = rnn.HybridSequentialRNNCell()
     for size in (7, 32):
         cells.add(rnn.LSTMCell(32, input_size=size))
-    found, said = results(Unrolled(cells), data(3, 5, 7))
+    net = Unrolled(cells)
+    found, said = results(net, data(3, 5, 7))
     agree(found)
     assert said.count("recurrence: 5 steps") == 2
+    left = operators(net(mx.sym.var("data")))
+    assert (left["RNN"], left["FullyConnected"], left["SliceChannel"], left["stack"]) == (2, 0, 0, 0)  # no step of the lower layer is left
 
 
 def test_cells_that_a_loop_steps_by_turns_are_two_layers():
-    found, said = results(Stepwise(False), data(2, 3, 32), data(2, 32), data(2, 32))
+    net = Stepwise(False)
+    found, said = results(net, data(2, 3, 32), data(2, 32), data(2, 32))
     agree(found)
     assert said.count("recurrence: 3 steps") == 2
+    left = operators(net(*map(mx.sym.var, "xhc")))
+    assert (left["RNN"], left["FullyConnected"], left["relu"]) == (2, 0, 3)
+
+
+class EncoderAndDecoder(mx.gluon.HybridBlock):
+    """A cell that starts from the states in which another ended."""
+
+    def __init__(self):
+        super().__init__()
+        self.encoder, self.decoder = rnn.LSTMCell(32, input_size=7), rnn.LSTMCell(32, input_size=3)
+
+    def hybrid_forward(self, F, x, y):
+        _, states = self.encoder.unroll(4, x, layout="NTC", merge_outputs=True)
+        return self.decoder.unroll(5, y, begin_state=states, layout="NTC", merge_outputs=True)[0]
+
+
+def test_a_layer_starts_from_the_states_of_another():
+    net = EncoderAndDecoder()
+    found, said = results(net, data(3, 4, 7), data(3, 5, 3))
+    agree(found)
+    assert "recurrence: 4 steps" in said and "recurrence: 5 steps" in said
+    left = operators(net(mx.sym.var("x"), mx.sym.var("y")))
+    assert (left["RNN"], left["FullyConnected"]) == (2, 0)
 
 
 def test_a_network_that_reads_its_own_output_stays_as_it_is():

@@ -42,8 +42,9 @@ def apply(module: fx.GraphModule, is_train: bool, device: torch.device) -> list[
     """Fuse chains of steps; return the lines of a report."""
     if not environment.get_bool("MXNET_USE_FUSION"):
         return []
+    outputs: dict[tuple[FxNode, ...], FxNode] = {}
     report = [f"recurrence: {len(chain)} steps of an LSTM cell run as one layer" for chain in _chains(module.graph)
-              if _Layer(module.graph, chain, is_train, device).replaces()]
+              if _Layer(module.graph, chain, is_train, device, outputs).replaces()]
     if report:
         module.graph.eliminate_dead_code(lambda node: mutates_inputs(node) or is_stochastic(node) or node.op in ("placeholder", "output"))
     return report
@@ -122,12 +123,14 @@ def _product(node: FxNode) -> Sequence[FxNode]:
 
 
 class _Layer:
-    """The replacement of a chain of steps by one layer."""
+    """The replacement of a chain of steps by one layer; `outputs` has the output of each layer so far, by the states that it replaced."""
 
-    def __init__(self, graph: fx.Graph, chain: Sequence[_Step], is_train: bool, device: torch.device):
-        self.graph, self.chain, self._mode = graph, chain, (is_train, device)
-        self._inside = {n for step in chain for n in step.inside}
-        self._hidden = [step.hidden for step in chain]
+    def __init__(self, graph: fx.Graph, chain: Sequence[_Step], is_train: bool, device: torch.device, outputs: dict[tuple[FxNode, ...], FxNode]):
+        self.graph, self._mode, self._outputs = graph, (is_train, device), outputs
+        self._stacked = outputs.get(tuple(step.data for step in chain))
+        self.chain = [_step(step.hidden) for step in chain]  # anew: where another chain was replaced, its results are other nodes
+        self._inside = {n for step in self.chain for n in step.inside}
+        self._hidden = [step.hidden for step in self.chain]
 
     def replaces(self) -> bool:
         """Replace the chain by the layer; return False, without a change, if other nodes read intermediate results."""
@@ -155,6 +158,7 @@ class _Layer:
                            mode="lstm", state_outputs=True)
         record_origins(layer, *(n for step in self.chain for n in step.inside))
         out, hidden, cell = (self.graph.call_function(item, (layer, i)) for i in range(3))
+        self._outputs[tuple(self._hidden)] = out
         for user in outside:
             axis = attributes_of(user)["axis"] if calls(user, stack) and list(user.args) == self._hidden else None
             if axis in (0, 1):  # all outputs, one behind the other
@@ -172,6 +176,8 @@ class _Layer:
 
     def _data(self) -> FxNode:
         """Return the input of all steps, (T, N, C)."""
+        if self._stacked is not None:  # another layer's output
+            return self._stacked
         given = [step.data for step in self.chain]
         source: FxNode = given[0].args[0] if given[0].target is item else None
         if calls(source, slice_channel) and [(n.target, *n.args) for n in given] == [(item, source, i) for i in range(len(given))]:
