@@ -1,4 +1,4 @@
-"""LSTM cells that a program unrolled run as a layer, and give what they gave step by step."""
+"""Recurrent cells that a program unrolled run as a layer, and give what they gave step by step."""
 import collections
 
 import numpy as np
@@ -62,9 +62,9 @@ def results(net, *data):
     return found, net.explain()
 
 
-def operators(symbol):
-    """The number of each operator in a graph for training."""
-    module = GraphRunner(symbol if isinstance(symbol, mx.sym.Symbol) else mx.sym.Group(symbol)).lowered(True, torch.device("cpu"), [])
+def operators(symbol, is_train=True):
+    """The number of each operator in a graph."""
+    module = GraphRunner(symbol if isinstance(symbol, mx.sym.Symbol) else mx.sym.Group(symbol)).lowered(is_train, torch.device("cpu"), [])
     return collections.Counter(op.name for op in map(operator_of, module.graph.nodes) if op is not None)
 
 
@@ -85,6 +85,48 @@ def test_an_unrolled_cell_runs_as_a_layer(layout, merge, returns_all):
     found, said = results(Unrolled(rnn.LSTMCell(32, input_size=7), layout, merge, returns_all), data(*shape))
     agree(found)
     assert "recurrence: 5 steps of an LSTM cell run as one layer" in said
+
+
+CELLS = {"GRU": lambda: rnn.GRUCell(32, input_size=7), "RNN, tanh": lambda: rnn.RNNCell(32, input_size=7),
+         "RNN, relu": lambda: rnn.RNNCell(32, activation="relu", input_size=7)}
+
+
+@pytest.mark.parametrize("layout, merge", [("NTC", True), ("TNC", False)])
+@pytest.mark.parametrize("kind", CELLS)
+def test_other_cells_run_as_layers(kind, layout, merge):
+    net = Unrolled(CELLS[kind](), layout, merge)
+    found, said = results(net, data(2, 5, 7) if layout == "NTC" else data(5, 2, 7))
+    agree(found)
+    assert ("recurrence: 5 steps of a GRU cell run as one layer" in said) is (kind == "GRU")  # the graph for scoring
+    for is_train in (True, False):
+        left, steps = operators(net(mx.sym.var("data")), is_train), 0 if is_train or kind == "GRU" else 5
+        assert (left["RNN"], left["FullyConnected"]) == (not steps, 2 * steps)
+
+
+@pytest.mark.parametrize("cell", [mx.rnn.GRUCell, mx.rnn.RNNCell, mx.rnn.LSTMCell])
+def test_cells_of_the_symbolic_module_run_as_layers(cell):
+    outputs, _ = cell(8).unroll(4, mx.sym.var("data"), layout="NTC", merge_outputs=True)
+    left = operators(outputs)
+    assert (left["RNN"], left["FullyConnected"]) == (1, 0)
+
+
+def test_a_gru_that_keeps_another_state_stays_as_it_is():
+    class Other(mx.gluon.HybridBlock):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second = nn.Dense(24, in_units=4), nn.Dense(24, in_units=8)
+
+        def hybrid_forward(self, F, x, h):
+            for _ in range(3):
+                a, b = F.SliceChannel(self.first(x), num_outputs=3), F.SliceChannel(self.second(h), num_outputs=3)
+                reset, update = F.sigmoid(a[0] + b[0]), F.sigmoid(a[1] + b[1])
+                new = F.tanh(a[2] + reset * b[2])
+                h = (1 - update) * new + update * new  # not of the state before
+            return h
+
+    found, said = results(Other(), data(2, 4), data(2, 8))
+    agree(found)
+    assert "recurrence" not in said
 
 
 def test_each_cell_of_a_stack_is_one_layer():
