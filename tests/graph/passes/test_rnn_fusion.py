@@ -76,7 +76,7 @@ def agree(found):
     stepwise, layer = found
     assert len(stepwise) == len(layer)
     for a, b in zip(stepwise, layer):
-        np.testing.assert_allclose(b, a, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(b, a, rtol=1e-4, atol=1e-5 + 1e-6 * np.abs(a).max())  # sums in another order
 
 
 @pytest.mark.parametrize("layout, merge, returns_all", [("NTC", True, True), ("TNC", True, True), ("NTC", False, True), ("TNC", False, False)])
