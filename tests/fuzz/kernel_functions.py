@@ -137,7 +137,8 @@ def _dense(arrays, attributes, threads, compares):
 def _describe_recurrent(rng):
     names, layers, directions, mode = sizes.steps(rng), rng.choice((1, 1, 2)), rng.choice((1, 2)), rng.choice(sorted(recurrent._KERNELS))
     width, units, gates = rng.choice((1, 5, 16, 32)), names["u"], recurrent._GATES[mode]
-    handed = rng.choice([n for n in (0, 32, 64) if n != units]) if mode == "lstm" else 0  # of as many as units torch thinks that there is none
+    # A projection; of as many as units torch thinks that there is none.
+    handed = rng.choice([n for n in (0, 32, 64) if n != units]) if mode == "lstm" and units % 32 == 0 else 0
     size = handed or units
     arrays = {"data": described("float32", [names["t"], names["b"], width], rng),
               "hidden": described("float32", [layers * directions, names["b"], size], rng)}

@@ -110,7 +110,11 @@ def few_rows(rng):
 
 def steps(rng):
     names = {"T": rng.choice(("float32", "bfloat16")), "t": rng.randint(1, 4), "b": rng.choice((1, 2, 3, 4, 5, 6, 7, 13)),
-             "u": rng.choice((32, 32, 64, 96)), "reverse": rng.randrange(2), "keep": rng.randrange(2), "wide": rng.randrange(2)}
+             "u": rng.choice((32, 64, 96)), "reverse": rng.randrange(2), "keep": rng.randrange(2), "wide": rng.randrange(2)}
+    if names["T"] == "float32":
+        names["u"] = rng.choice((1, 5, 16, 27, 32, 40, 48, 64, 96))
+        if names["u"] % 32:  # no projection
+            names["given"] = [a for a in ("bias", "packed", "cell", "counts", "dhidden", "dcell", "states") if rng.random() < 0.5]
     names.update(n=names["t"] * names["b"], d=names["u"])
     return {**names, "kept": names["n"] if names["keep"] else names["b"]}
 

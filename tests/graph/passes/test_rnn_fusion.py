@@ -1,9 +1,14 @@
-"""LSTM cells that a program unrolled run as a layer, and give what they gave step by step."""
+"""Recurrent cells that a program unrolled run as a layer, and give what they gave step by step."""
+import collections
+
 import numpy as np
 import pytest
+import torch
 
 import mxnet as mx
 from mxnet.gluon import nn, rnn
+from mxnet.graph import GraphRunner
+from mxnet.graph.program import operator_of
 
 
 class Unrolled(mx.gluon.HybridBlock):
@@ -57,6 +62,12 @@ def results(net, *data):
     return found, net.explain()
 
 
+def operators(symbol, is_train=True):
+    """The number of each operator in a graph."""
+    module = GraphRunner(symbol if isinstance(symbol, mx.sym.Symbol) else mx.sym.Group(symbol)).lowered(is_train, torch.device("cpu"), [])
+    return collections.Counter(op.name for op in map(operator_of, module.graph.nodes) if op is not None)
+
+
 def data(*shape, seed=0):
     return np.random.RandomState(seed).normal(size=shape).astype("float32")
 
@@ -65,7 +76,7 @@ def agree(found):
     stepwise, layer = found
     assert len(stepwise) == len(layer)
     for a, b in zip(stepwise, layer):
-        np.testing.assert_allclose(b, a, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(b, a, rtol=1e-4, atol=1e-5 + 1e-6 * np.abs(a).max())  # sums in another order
 
 
 @pytest.mark.parametrize("layout, merge, returns_all", [("NTC", True, True), ("TNC", True, True), ("NTC", False, True), ("TNC", False, False)])
@@ -76,19 +87,88 @@ def test_an_unrolled_cell_runs_as_a_layer(layout, merge, returns_all):
     assert "recurrence: 5 steps of an LSTM cell run as one layer" in said
 
 
+CELLS = {"GRU": lambda: rnn.GRUCell(32, input_size=7), "RNN, tanh": lambda: rnn.RNNCell(32, input_size=7),
+         "RNN, relu": lambda: rnn.RNNCell(32, activation="relu", input_size=7)}
+
+
+@pytest.mark.parametrize("layout, merge", [("NTC", True), ("TNC", False)])
+@pytest.mark.parametrize("kind", CELLS)
+def test_other_cells_run_as_layers(kind, layout, merge):
+    net = Unrolled(CELLS[kind](), layout, merge)
+    found, said = results(net, data(2, 5, 7) if layout == "NTC" else data(5, 2, 7))
+    agree(found)
+    assert ("recurrence: 5 steps of a GRU cell run as one layer" in said) is (kind == "GRU")  # the graph for scoring
+    for is_train in (True, False):
+        left, steps = operators(net(mx.sym.var("data")), is_train), 0 if is_train or kind == "GRU" else 5
+        assert (left["RNN"], left["FullyConnected"]) == (not steps, 2 * steps)
+
+
+@pytest.mark.parametrize("cell", [mx.rnn.GRUCell, mx.rnn.RNNCell, mx.rnn.LSTMCell])
+def test_cells_of_the_symbolic_module_run_as_layers(cell):
+    outputs, _ = cell(8).unroll(4, mx.sym.var("data"), layout="NTC", merge_outputs=True)
+    left = operators(outputs)
+    assert (left["RNN"], left["FullyConnected"]) == (1, 0)
+
+
+def test_a_gru_that_keeps_another_state_stays_as_it_is():
+    class Other(mx.gluon.HybridBlock):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second = nn.Dense(24, in_units=4), nn.Dense(24, in_units=8)
+
+        def hybrid_forward(self, F, x, h):
+            for _ in range(3):
+                a, b = F.SliceChannel(self.first(x), num_outputs=3), F.SliceChannel(self.second(h), num_outputs=3)
+                reset, update = F.sigmoid(a[0] + b[0]), F.sigmoid(a[1] + b[1])
+                new = F.tanh(a[2] + reset * b[2])
+                h = (1 - update) * new + update * new  # not of the state before
+            return h
+
+    found, said = results(Other(), data(2, 4), data(2, 8))
+    agree(found)
+    assert "recurrence" not in said
+
+
 def test_each_cell_of_a_stack_is_one_layer():
     cells = rnn.HybridSequentialRNNCell()
     for size in (7, 32):
         cells.add(rnn.LSTMCell(32, input_size=size))
-    found, said = results(Unrolled(cells), data(3, 5, 7))
+    net = Unrolled(cells)
+    found, said = results(net, data(3, 5, 7))
     agree(found)
     assert said.count("recurrence: 5 steps") == 2
+    left = operators(net(mx.sym.var("data")))
+    assert (left["RNN"], left["FullyConnected"], left["SliceChannel"], left["stack"]) == (2, 0, 0, 0)  # no step of the lower layer is left
 
 
 def test_cells_that_a_loop_steps_by_turns_are_two_layers():
-    found, said = results(Stepwise(False), data(2, 3, 32), data(2, 32), data(2, 32))
+    net = Stepwise(False)
+    found, said = results(net, data(2, 3, 32), data(2, 32), data(2, 32))
     agree(found)
     assert said.count("recurrence: 3 steps") == 2
+    left = operators(net(*map(mx.sym.var, "xhc")))
+    assert (left["RNN"], left["FullyConnected"], left["relu"]) == (2, 0, 3)
+
+
+class EncoderAndDecoder(mx.gluon.HybridBlock):
+    """A cell that starts from the states in which another ended."""
+
+    def __init__(self):
+        super().__init__()
+        self.encoder, self.decoder = rnn.LSTMCell(32, input_size=7), rnn.LSTMCell(32, input_size=3)
+
+    def hybrid_forward(self, F, x, y):
+        _, states = self.encoder.unroll(4, x, layout="NTC", merge_outputs=True)
+        return self.decoder.unroll(5, y, begin_state=states, layout="NTC", merge_outputs=True)[0]
+
+
+def test_a_layer_starts_from_the_states_of_another():
+    net = EncoderAndDecoder()
+    found, said = results(net, data(3, 4, 7), data(3, 5, 3))
+    agree(found)
+    assert "recurrence: 4 steps" in said and "recurrence: 5 steps" in said
+    left = operators(net(mx.sym.var("x"), mx.sym.var("y")))
+    assert (left["RNN"], left["FullyConnected"]) == (2, 0)
 
 
 def test_a_network_that_reads_its_own_output_stays_as_it_is():

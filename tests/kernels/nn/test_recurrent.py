@@ -66,12 +66,15 @@ def threads(request, monkeypatch):
 SHAPES = {"one row": (5, 1, 7, 64, 1, 1), "two rows": (4, 2, 32, 32, 1, 1), "three rows, both directions": (4, 3, 5, 96, 2, 2),
           "the fewest that are packed": (3, 4, 8, 32, 1, 1), "tiles of several sizes": (3, 13, 40, 64, 1, 1),
           "many rows, both directions": (6, 29, 16, 160, 2, 2), "one step": (1, 7, 16, 32, 3, 1)}
+# Numbers of units that are no whole number of vectors.
+RAGGED = {"40 units": (3, 32, 8, 40, 2, 1), "one unit": (3, 5, 3, 1, 1, 1), "few rows, both directions": (3, 2, 5, 27, 2, 2),
+          "one row, more than a panel": (4, 1, 3, 35, 1, 1), "half a panel": (3, 13, 9, 48, 1, 1), "blocks of threads": (2, 7, 4, 100, 1, 2)}
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", [*SHAPES, *RAGGED])
 def test_it_computes_what_torch_computes_in_double_precision(shape, mode, threads):
-    *sizes, layers, directions = SHAPES[shape]
+    *sizes, layers, directions = (SHAPES | RAGGED)[shape]
     double = arrays(*sizes, layers, directions, mode=mode)
     single = in_single(*double)
     assert recurrent.suits(mode, *single, layers, directions)
@@ -86,9 +89,9 @@ def test_it_computes_what_torch_computes_in_double_precision(shape, mode, thread
 
 @pytest.mark.parametrize("mode, heads", [("lstm", (0, 1, 2)), ("lstm", (2,)), *((mode, heads) for mode in MODES for heads in ((0, 1), (0,), (1,)))],
                          ids=str)
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", [*SHAPES, *RAGGED])
 def test_its_gradients_are_those_in_double_precision(shape, mode, heads, threads):
-    *sizes, layers, directions = SHAPES[shape]
+    *sizes, layers, directions = (SHAPES | RAGGED)[shape]
     double = arrays(*sizes, layers, directions, mode=mode)
     single = in_single(*double)
     found = gradients(recurrent.run, mode, *single, layers, directions, heads=heads)
@@ -100,6 +103,7 @@ def test_its_gradients_are_those_in_double_precision(shape, mode, heads, threads
 MORE = {"one projected row": (5, 1, 7, 96, 1, 1, 32, None), "projected rows, both directions": (4, 13, 40, 64, 2, 2, 96, None),
         "one row for some time": (4, 2, 7, 64, 1, 1, None, [2, 2, 1, 1]), "three rows, both directions": (5, 3, 8, 32, 2, 2, None, [3, 2, 2, 1, 1]),
         "many rows, both directions": (6, 29, 16, 64, 2, 2, None, [29, 29, 17, 4, 4, 2]),
+        "20 units, both directions": (4, 6, 5, 20, 1, 2, None, [6, 5, 2, 1]),
         "projected rows of their own lengths": (4, 9, 16, 64, 2, 2, 32, [9, 9, 5, 2])}
 
 
@@ -117,7 +121,9 @@ def test_projections_and_lengths(case, mode, dtype, threads, monkeypatch):
         double = torch.cat([rows[:n] for rows, n in zip(double[0], counts)]), *double[1:]
     low = in_single(*double, dtype=dtype)
     double = in_single(*low, dtype=torch.float64)  # the same numbers
-    assert recurrent.suits(mode, *low, *more)
+    assert recurrent.suits(mode, *low, *more) is (dtype is torch.float32 or sizes[3] % 32 == 0)
+    if dtype is torch.bfloat16 and sizes[3] % 32:
+        return
     expected, expected_last = on_torch(mode, *double, *more)
     with torch.no_grad():
         out, last = recurrent.run(mode, *low, *more)
@@ -146,11 +152,13 @@ def test_a_gradient_of_a_gradient_of_projected_rows_that_end_early(reverse, thre
         torch.testing.assert_close(f, e, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("mode, case", [(mode, case) for mode in MODES for case in (*SHAPES, *MORE)
-                                        if mode == "lstm" or case in SHAPES or MORE[case][6] is None])
+@pytest.mark.parametrize("mode, case", [(mode, case) for mode in MODES for case in (*SHAPES, *RAGGED, *MORE)
+                                        if mode == "lstm" or case not in MORE or MORE[case][6] is None])
 @pytest.mark.parametrize("dtype", [torch.float32, pytest.param(torch.bfloat16, marks=BRIEF), pytest.param("wide", marks=BRIEF)], ids=str)
 def test_weights_in_order_give_the_same_numbers(case, mode, dtype, threads, monkeypatch):
-    *sizes, layers, directions, projection, counts = MORE[case] if case in MORE else (*SHAPES[case], None, None)
+    *sizes, layers, directions, projection, counts = MORE[case] if case in MORE else (*(SHAPES | RAGGED)[case], None, None)
+    if dtype != torch.float32 and sizes[3] % 32:
+        pytest.skip("bfloat16 needs whole vectors")
     monkeypatch.setattr(matmul, "prefers_onednn_layout", lambda dtype: True)
     if dtype == "wide":
         monkeypatch.setattr(recurrent, "_in_float32", lambda dtype: True)
@@ -266,11 +274,13 @@ def test_a_gradient_of_a_gradient(mode, threads):
         torch.testing.assert_close(f, e, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("change", ["double precision", "size", "projection", "empty", "counts", "small"])
+@pytest.mark.parametrize("change", ["double precision", "size", "projected size", "projection", "empty", "counts", "small"])
 def test_what_it_leaves_to_torch(change, monkeypatch):
     if change != "small":
         used_from(monkeypatch, 0, recurrent)
-    data, states, cells = in_single(*arrays(3, 2, 8, 24 if change == "size" else 32))
+    projection = 24 if change == "projected size" else None
+    dtype = torch.bfloat16 if change == "size" else torch.float32
+    data, states, cells = in_single(*arrays(3, 2, 8, 24 if change == "size" else 32, projection=projection), dtype=dtype)
     if change == "double precision":
         data = data.double()
     if change == "projection":
@@ -279,6 +289,17 @@ def test_what_it_leaves_to_torch(change, monkeypatch):
         data = data[:0]
     counts = torch.tensor([2.0, 2.0, 2.0]) if change == "counts" else None
     assert not recurrent.suits("lstm", data if counts is None else data.flatten(0, 1), states, cells, 1, 1, counts)
+
+
+def test_the_kernel_is_chosen_by_what_torch_has_instead():
+    def suits(mode, *sizes, counts=None):
+        data, states, cells = in_single(*arrays(*sizes, mode=mode))
+        return recurrent.suits(mode, data if counts is None else data.flatten(0, 1), states, cells, 1, 1, counts)
+    whole, ragged = (48, 32, 8, 32), (48, 32, 8, 40)
+    assert suits("lstm", *whole) and not suits("lstm", *ragged) and suits("lstm", 40, 20, 8, 200)  # oneDNN has LSTM
+    assert all(suits(mode, *sizes) for mode in ("gru", "rnn_tanh") for sizes in (whole, ragged))  # and torch takes step by step
+    assert suits("gru", 48, 1, 8, 40) and not suits("gru", 4, 1, 8, 40)
+    assert suits("lstm", *ragged, counts=torch.full((48,), 32))
 
 
 @pytest.mark.parametrize("layer", ["LSTM", "GRU", "RNN"])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Optional
+from typing import Any, Optional
 
 import torch
 
@@ -58,16 +58,6 @@ _ROWS = 1 << 13  # of data for each thread: enough for a benchmark
 _MOST = 1 << 10  # programs whose shapes never repeat must not fill the memory
 autotuner = Autotuner("convolution-ways", "gemm/amx", "conv/convolution", "conv/few_channels", "conv/winograd")
 _found: dict[tuple, str] = {}
-_Gradients = tuple[Optional[torch.Tensor], Optional[torch.Tensor], Optional[torch.Tensor]]
-
-
-class Saved(NamedTuple):
-    """What the gradients of a convolution need."""
-
-    data: torch.Tensor
-    weight: torch.Tensor
-    biased: bool
-    steps: tuple[int, ...]
 
 
 class Layer:
@@ -84,25 +74,6 @@ class Layer:
     def __init__(self, exact: bool = False):
         self.exact = exact
         self.chosen: dict[str, str] = {}
-
-    def saving(self, data: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None,
-               **attributes: Any) -> tuple[torch.Tensor, Saved] | None:
-        """Return the convolution, recording nothing, and what `gradients` needs; None where no kernel fits."""
-        steps = _steps(attributes)
-        if not _fits(data, weight, bias, steps):
-            return None
-        return self.run("forward", data, weight, steps, bias), Saved(data, weight, bias is not None, steps)
-
-    def gradients(self, saved: Saved, dout: torch.Tensor, wanted: Sequence[bool], memory: object = None) -> _Gradients:
-        """Return the gradients of data, weights and bias, None for those that are not `wanted`; `memory` is not used."""
-        data, weight, biased, steps = saved
-        dout = dout.contiguous(memory_format=_LAST)
-        dx = dw = db = None
-        if wanted[0]:
-            dx = self.run("gradient of data", dout, weight, steps, data.shape)
-        if wanted[1] or biased and wanted[2]:
-            dw, db = self.run("gradient of weights", dout, weight, steps, data, biased and wanted[2])
-        return dx, dw, db
 
     def run(self, way: str, first: torch.Tensor, weight: torch.Tensor, steps: tuple[int, ...], *others: Any) -> Any:
         """Return the result of the fastest algorithm; `first` is the data, or the gradient of the result."""
@@ -206,7 +177,13 @@ class _Convolution(torch.autograd.Function):
             found = torch.ops.aten.convolution_backward(dout, data, weight.to(data.dtype), [weight.shape[0]] if ctx.biased else None,
                                                         *_in_pairs(ctx.steps), False, [0, 0], 1, wanted)
             return found[0], *[None if t is None else t.float() for t in found[1:]], None, None
-        return *ctx.layer.gradients(Saved(data, weight, ctx.biased, ctx.steps), dout, wanted), None, None
+        dout = dout.contiguous(memory_format=_LAST)
+        dx = dw = db = None
+        if wanted[0]:
+            dx = ctx.layer.run("gradient of data", dout, weight, ctx.steps, data.shape)
+        if wanted[1] or wanted[2]:
+            dw, db = ctx.layer.run("gradient of weights", dout, weight, ctx.steps, data, wanted[2])
+        return dx, dw, db, None, None
 
 
 def _direct(name, weight):

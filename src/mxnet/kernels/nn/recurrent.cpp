@@ -20,7 +20,8 @@
 
 // `gates` holds the projected input with the biases (GRU's candidate without that of the state, which is `bias`); with `keep` it then holds the
 // activated gates, which the backward pass needs, as it does what is `kept`, and the `middle`. The numbers of units and of what is passed on are
-// multiples of 32. Where weights stay the same they come `packed`, too, by `pack_...`. `counts` are the rows of each step, or null for equal ones.
+// multiples of 32, or any in float32 without a projection. Where weights stay the same they come `packed`, too, by `pack_...`. `counts` are the rows
+// of each step, or null for equal ones.
 // `dgates` gets the gradients of what came from the input, `dproduct` (GRU) those of the state's products, `dprojected` those of what a projection
 // made, dh and dc those of the first states. With `wide` bfloat16 is multiplied as floats.
 #define ENTRIES(name, mode, type, T)                                                                                                                \

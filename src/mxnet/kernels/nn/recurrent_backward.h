@@ -22,58 +22,71 @@ struct Backward {
   float* dmiddle;                            // (N, H): of what is projected, in a step
 };
 
-// The gradients of the gates of one row, for the units from `from` to `to`. The gradient that bypasses the product is left in `dh`.
-template <Mode M, typename T>
-void gates_backward(const Backward<T>& b, int64_t s, int64_t row, int64_t from, int64_t to) {
+// The gradients of the gates of one row, for a vector of units from u on. The gradient that bypasses the product is left in `dh`.
+template <Mode M, typename T, typename Lanes>
+inline __attribute__((always_inline)) void gates_backward(const Backward<T>& b, int64_t s, int64_t row, int64_t u, Lanes lanes) {
   const int64_t at = b.steps.at(s, row);
-  for (int64_t u = from; u < to; u += kLanes) {
-    const T* gates = b.gates + at * kGates<M> * b.units + u;
-    T* dgates = b.dgates + at * kGates<M> * b.units + u;
-    const vec dh = b.project ? load(b.dmiddle + row * b.units + u) : load(b.dout + at * b.units + u) + load(b.dh + row * b.units + u);
-    if constexpr (M == kLstm) {
-      const float* before = row < b.steps.known(s) ? b.kept + b.steps.at(s - 1, row) * b.units : b.c0 + row * b.units;
-      const vec in = load(gates), forget = load(gates + b.units), candidate = load(gates + 2 * b.units), out = load(gates + 3 * b.units);
-      const vec t = tanh(load(b.kept + at * b.units + u));
-      const vec dc = load(b.dc + row * b.units + u) + dh * out * (1.0f - t * t);
-      store(dgates, dc * candidate * in * (1.0f - in));
-      store(dgates + b.units, dc * load(before + u) * forget * (1.0f - forget));
-      store(dgates + 2 * b.units, dc * in * (1.0f - candidate * candidate));
-      store(dgates + 3 * b.units, dh * t * out * (1.0f - out));
-      store(b.dc + row * b.units + u, dc * forget);
-    } else if constexpr (M == kGru) {
-      const vec reset = load(gates), update = load(gates + b.units), candidate = load(gates + 2 * b.units);
-      const vec inside = dh * (1.0f - update) * (1.0f - candidate * candidate);
-      const vec of_reset = inside * load(b.kept + at * b.units + u) * reset * (1.0f - reset);
-      const vec of_update = dh * (load(b.states + at * b.units + u) - candidate) * update * (1.0f - update);
-      T* dproduct = b.dproduct + at * kGates<M> * b.units + u;
-      for (T* p : {dgates, dproduct}) {
-        store(p, of_reset);
-        store(p + b.units, of_update);
-      }
-      store(dgates + 2 * b.units, inside);
-      store(dproduct + 2 * b.units, inside * reset);
-      store(b.dh + row * b.units + u, dh * update);
-    } else {
-      const vec value = load(gates);
-      store(dgates, M == kTanh ? dh * (1.0f - value * value) : value > 0.0f ? dh : vec{});
+  const T* gates = b.gates + at * kGates<M> * b.units + u;
+  T* dgates = b.dgates + at * kGates<M> * b.units + u;
+  const vec dh = b.project ? lanes.get(b.dmiddle + row * b.units + u) : lanes.get(b.dout + at * b.units + u) + lanes.get(b.dh + row * b.units + u);
+  if constexpr (M == kLstm) {
+    const float* before = row < b.steps.known(s) ? b.kept + b.steps.at(s - 1, row) * b.units : b.c0 + row * b.units;
+    const vec in = lanes.get(gates), forget = lanes.get(gates + b.units), candidate = lanes.get(gates + 2 * b.units), out = lanes.get(gates + 3 * b.units);
+    const vec t = tanh(lanes.get(b.kept + at * b.units + u));
+    const vec dc = lanes.get(b.dc + row * b.units + u) + dh * out * (1.0f - t * t);
+    lanes.put(dgates, dc * candidate * in * (1.0f - in));
+    lanes.put(dgates + b.units, dc * lanes.get(before + u) * forget * (1.0f - forget));
+    lanes.put(dgates + 2 * b.units, dc * in * (1.0f - candidate * candidate));
+    lanes.put(dgates + 3 * b.units, dh * t * out * (1.0f - out));
+    lanes.put(b.dc + row * b.units + u, dc * forget);
+  } else if constexpr (M == kGru) {
+    const vec reset = lanes.get(gates), update = lanes.get(gates + b.units), candidate = lanes.get(gates + 2 * b.units);
+    const vec inside = dh * (1.0f - update) * (1.0f - candidate * candidate);
+    const vec of_reset = inside * lanes.get(b.kept + at * b.units + u) * reset * (1.0f - reset);
+    const vec of_update = dh * (lanes.get(b.states + at * b.units + u) - candidate) * update * (1.0f - update);
+    T* dproduct = b.dproduct + at * kGates<M> * b.units + u;
+    for (T* p : {dgates, dproduct}) {
+      lanes.put(p, of_reset);
+      lanes.put(p + b.units, of_update);
     }
+    lanes.put(dgates + 2 * b.units, inside);
+    lanes.put(dproduct + 2 * b.units, inside * reset);
+    lanes.put(b.dh + row * b.units + u, dh * update);
+  } else {
+    const vec value = lanes.get(gates);
+    lanes.put(dgates, M == kTanh ? dh * (1.0f - value * value) : value > 0.0f ? dh : vec{});
   }
 }
 
-// Multiplies R rows of `depth` cells with a packed panel; `add` accumulates into the result.
-template <typename W, int R>
-void packed_product(float* out, int64_t width, const cell* given, int64_t depth, bool add, const float* panel, const float* next) {
-  vec sum[R][kPanelVectors] = {};
+// The same for the units from `from` to `to`.
+template <Mode M, typename T>
+void gates_backward(const Backward<T>& b, int64_t s, int64_t row, int64_t from, int64_t to) {
+  int64_t u = from;
+  for (; u + kLanes <= to; u += kLanes) gates_backward<M>(b, s, row, u, AllLanes{});
+  if constexpr (sizeof(T) == sizeof(float))
+    if (u < to) gates_backward<M>(b, s, row, u, SomeLanes{to - u});
+}
+
+// Multiplies R rows of `depth` cells with a packed panel of V vectors, `columns` numbers wide; `add` accumulates into the result.
+template <typename W, int R, int V>
+void packed_product(float* out, int64_t width, int64_t columns, const cell* given, int64_t depth, bool add, const float* panel, const float* next) {
+  vec sum[R][V] = {};
   const cell* left[R];
+  const bool whole = columns >= V * kLanes;
+  const int64_t last = columns - (V - 1) * kLanes;
   for (int i = 0; i < R; ++i) {
     left[i] = given + i * depth;
-    for (int j = 0; add && j < kPanelVectors; ++j) sum[i][j] = load(out + i * width + j * kLanes);
+    for (int j = 0; add && j < V; ++j)
+      sum[i][j] = whole || j < V - 1 ? load(out + i * width + j * kLanes) : load(out + i * width + j * kLanes, last);
   }
   products<W>(sum, left, depth, panel, next);
 #pragma GCC unroll 12
   for (int i = 0; i < R; ++i)
 #pragma GCC unroll 2
-    for (int j = 0; j < kPanelVectors; ++j) store(out + i * width + j * kLanes, sum[i][j]);
+    for (int j = 0; j < V; ++j) {
+      float* const to = out + i * width + j * kLanes;
+      whole || j < V - 1 ? store(to, sum[i][j]) : store(to, sum[i][j], last);
+    }
 }
 
 // kLanes columns, from `unit` on, of cell k of a matrix's depth, which is its rows.
@@ -84,11 +97,19 @@ vec columns_of(const T* weights, int64_t length, int64_t k, int64_t unit) {
   else return load(row);
 }
 
-// kUnitBlock columns of a matrix: for each cell of its depth their vectors.
+// At most kUnitBlock columns of a matrix: for each cell of its depth their vectors.
 template <typename W, typename T>
 void pack_columns(const T* weights, int64_t length, int64_t depth, int64_t unit, float* panel) {
-  for (int64_t k = 0; k < depth; ++k, panel += kUnitBlock)
-    for (int j = 0; j < kPanelVectors; ++j) store(panel + j * kLanes, columns_of<W>(weights, length, k, unit + j * kLanes));
+  const int64_t columns = std::min<int64_t>(kUnitBlock, length - unit);
+  for (int64_t k = 0; k < depth; ++k)
+    for (int64_t j = 0; j < columns; j += kLanes, panel += kLanes) {
+      if constexpr (sizeof(T) == sizeof(float))
+        if (columns - j < kLanes) {
+          store(panel, load(weights + k * length + unit + j, columns - j));
+          continue;
+        }
+      store(panel, columns_of<W>(weights, length, k, unit + j));
+    }
 }
 
 // Adds the contribution of kColumnCells cells of the depth, from k on, to the gradient of R rows of the previous state.
@@ -112,12 +133,12 @@ void unpacked_product(const Backward<T>& b, const cell* given, int64_t depth, in
 
 template <typename T>
 using UnpackedProduct = void (*)(const Backward<T>&, const cell*, int64_t, int64_t, float*);
-using PackedProduct = void (*)(float*, int64_t, const cell*, int64_t, bool, const float*, const float*);
+using PackedProduct = void (*)(float*, int64_t, int64_t, const cell*, int64_t, bool, const float*, const float*);
 
 template <typename W, int... I>
-PackedProduct packed_product_of(int64_t rows, std::integer_sequence<int, I...>) {
-  static constexpr PackedProduct found[] = {packed_product<W, I + 1>...};
-  return found[rows - 1];
+PackedProduct packed_product_of(int64_t rows, int64_t columns, std::integer_sequence<int, I...>) {
+  static constexpr PackedProduct narrow[] = {packed_product<W, I + 1, 1>...}, wide[] = {packed_product<W, I + 1, kPanelVectors>...};
+  return (columns <= kLanes ? narrow : wide)[rows - 1];
 }
 
 // Rows of `depth` cells each, and the packed columns that they are multiplied with.
@@ -132,12 +153,13 @@ template <typename W>
 void multiply(const Share& own, int64_t s, const Product& p, float* out, int64_t width, bool add) {
   const int64_t panel = p.depth * kUnitBlock;
   for (int64_t i = own.from; i < own.to; ++i) {
-    const float* columns = p.panels + own.at(i, s) * panel;
+    const int64_t first = own.at(i, s) * kUnitBlock, columns = std::min<int64_t>(kUnitBlock, width - first);
+    const float* weights = p.panels + own.at(i, s) * panel;
     const float* next = i + 1 < own.to ? p.panels + own.at(i + 1, s) * panel : nullptr;
     tiles(p.rows, kBackwardRows, [&](int64_t row, int64_t size, int64_t tile) {
-      packed_product_of<W>(size, std::make_integer_sequence<int, kBackwardRows>())(out + row * width + own.at(i, s) * kUnitBlock, width,
-                                                                                   p.left + row * p.depth, p.depth, add, columns,
-                                                                                   next && tile < kPanelVectors ? next + tile * kLanes : nullptr);
+      packed_product_of<W>(size, columns, std::make_integer_sequence<int, kBackwardRows>())(
+          out + row * width + first, width, columns, p.left + row * p.depth, p.depth, add, weights,
+          next && tile < kPanelVectors ? next + tile * kLanes : nullptr);
     });
   }
 }
@@ -156,8 +178,8 @@ struct ThreadUnits {
   Share own, projected;
   int64_t from, to, first, last;  // the units of `own`, and of `projected`
   ThreadUnits(int64_t units, int64_t depth)
-      : own(units / kUnitBlock), projected(depth / kUnitBlock), from(own.from * kUnitBlock), to(own.to * kUnitBlock),
-        first(projected.from * kUnitBlock), last(projected.to * kUnitBlock) {}
+      : own(blocks_of(units, kUnitBlock)), projected(blocks_of(depth, kUnitBlock)), from(own.from * kUnitBlock),
+        to(std::min(own.to * kUnitBlock, units)), first(projected.from * kUnitBlock), last(std::min(projected.to * kUnitBlock, depth)) {}
 };
 
 template <Mode M, typename T, typename W>
@@ -165,10 +187,10 @@ class BackwardPass {
  public:
   BackwardPass(const Backward<T>& b, int threads)
       : b_(b), threads_(threads), rows_(b.steps.rows), width_(kGates<M> * b.units), state_(rows_ * b.units),
-        packs_(rows_ > kMaxUnpackedRows || b.project), depth_(width_ / (packs_ ? Cells<W>::kEach : kEach)),
+        packs_(rows_ > kMaxUnpackedRows || b.project || is_ragged<T>(b.units)), depth_(width_ / (packs_ ? Cells<W>::kEach : kEach)),
         projected_(b.project ? b.depth / Cells<W>::kEach : 0), copies_(packs_ && kWidens ? 2 * rows_ * width_ + rows_ * b.depth : 0),
-        middle_(b.project ? state_ : 0), scratch_(packs_ ? depth_ * b.depth + projected_ * b.units : 2 * threads * state_),
-        projection_(scratch_.data + depth_ * b.depth) {
+        middle_(b.project ? state_ : 0), columns_(depth_ * blocks_of(b.depth, kUnitBlock) * kUnitBlock),
+        scratch_(packs_ ? columns_ + projected_ * b.units : 2 * threads * state_), projection_(scratch_.data + columns_) {
     b_.dmiddle = middle_.data;
   }
 
@@ -252,7 +274,9 @@ class BackwardPass {
   const int64_t rows_, width_, state_;  // rows of a step, at most; gradients of a row's gates; numbers of a state
   const bool packs_;
   const int64_t depth_, projected_;  // in cells, of the products with the weights and with the projection
-  const Aligned copies_, middle_, scratch_;
+  const Aligned copies_, middle_;
+  const int64_t columns_;  // cells of the weights' packed columns
+  const Aligned scratch_;
   float* const projection_;
 };
 

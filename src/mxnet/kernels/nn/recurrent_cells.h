@@ -39,6 +39,33 @@ constexpr int kColumnCells = 8;                     // cells of the weights' col
 
 typedef float cell __attribute__((aligned(2), may_alias));  // or two bfloat16, wherever these stand
 
+// The lanes of a vector of units that exist: all, or the first ones of the last vector where the units are no whole number of vectors (float32 only).
+struct AllLanes {
+  template <typename T>
+  vec get(const T* p) const { return load(p); }
+  template <typename T>
+  void put(T* p, vec v) const { store(p, v); }
+};
+struct SomeLanes {
+  int64_t count;
+  vec get(const float* p) const { return load(p, count); }
+  void put(float* p, vec v) const { store(p, v, count); }
+};
+
+// Calls f with the lanes of a vector that has `count` numbers left.
+template <typename T, typename Call>
+inline __attribute__((always_inline)) void with_lanes(int64_t count, Call call) {
+  if constexpr (sizeof(T) == sizeof(float))
+    if (count < kLanes) return call(SomeLanes{count});
+  call(AllLanes{});
+}
+
+// True where the units are no whole number of the vectors that unpacked weights are read in.
+template <typename T>
+inline bool is_ragged(int64_t units) { return units % (kLanes * Cells<T>::kEach) != 0; }
+
+inline int64_t blocks_of(int64_t units, int64_t size) { return (units + size - 1) / size; }
+
 template <typename T>
 inline const cell* cells(const T* p) { return reinterpret_cast<const cell*>(p); }
 
@@ -100,9 +127,10 @@ inline __attribute__((always_inline)) void products(vec (&sum)[R][V], const cell
 // prefetcher handles such a stream; on a Zen 4 prefetch instructions made it slower.
 template <typename W, int R, int V>
 inline __attribute__((always_inline)) void streaming_products(vec (&sum)[R][V], const cell* const (&left)[R], int64_t depth, const float* panel) {
-  constexpr int kSums = R * V >= 6 ? 1 : R * V >= 3 ? 2 : R * V == 2 ? 4 : 8;  // divides `depth`, a multiple of kLanes
+  constexpr int kSums = R * V >= 6 ? 1 : R * V >= 3 ? 2 : R * V == 2 ? 4 : 8;
   vec part[kSums][R][V] = {};
-  for (int64_t k = 0; k < depth; k += kSums)
+  int64_t k = 0;
+  for (; k + kSums <= depth; k += kSums)
 #pragma GCC unroll 8
     for (int n = 0; n < kSums; ++n, panel += V * kLanes) {
 #pragma GCC unroll 4
@@ -112,6 +140,9 @@ inline __attribute__((always_inline)) void streaming_products(vec (&sum)[R][V], 
         for (int i = 0; i < R; ++i) part[n][i][v] = Cells<W>::multiply_add(part[n][i][v], left[i][k + n], right);
       }
     }
+  for (; k < depth; ++k, panel += V * kLanes)
+    for (int v = 0; v < V; ++v)
+      for (int i = 0; i < R; ++i) part[0][i][v] = Cells<W>::multiply_add(part[0][i][v], left[i][k], load(panel + v * kLanes));
   for (int n = 0; n < kSums; ++n)
     for (int i = 0; i < R; ++i)
       for (int v = 0; v < V; ++v) sum[i][v] += part[n][i][v];

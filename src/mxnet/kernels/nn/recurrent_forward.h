@@ -27,45 +27,46 @@ struct Forward {
   float* wide_before(int64_t s, int64_t row) const { return wide + (s % 2 * steps.rows + row) * depth; }
 };
 
-// Applies the gates of kLanes units, from `unit` on, to R rows in a step, after their sums are complete.
-template <Mode M, typename T, int R>
-void apply_gates(const Forward<T>& f, int64_t s, int64_t row, int64_t unit, vec (&sum)[R][kGates<M>]) {
+// Applies the gates of a vector of units, from `unit` on, to R rows in a step, after their sums are complete.
+template <Mode M, typename T, int R, typename Lanes>
+inline __attribute__((always_inline)) void apply_gates(const Forward<T>& f, int64_t s, int64_t row, int64_t unit, vec (&sum)[R][kGates<M>], Lanes lanes) {
   for (int i = 0; i < R; ++i) {
     T* gates = f.gates + f.steps.at(s, row + i) * kGates<M> * f.units + unit;
     T* result = f.result(s, row + i) + unit;
     if constexpr (M == kLstm) {
       const vec in = sigmoid(sum[i][0]), forget = sigmoid(sum[i][1]), candidate = tanh(sum[i][2]), out = sigmoid(sum[i][3]);
-      const vec carry = forget * load(f.carry_before(s, row + i) + unit) + in * candidate;
-      store(f.kept + f.stored(s, row + i) + unit, carry);
-      store(result, out * tanh(carry));
+      const vec carry = forget * lanes.get(f.carry_before(s, row + i) + unit) + in * candidate;
+      lanes.put(f.kept + f.stored(s, row + i) + unit, carry);
+      lanes.put(result, out * tanh(carry));
       if (f.keep) {
-        store(gates, in);
-        store(gates + f.units, forget);
-        store(gates + 2 * f.units, candidate);
-        store(gates + 3 * f.units, out);
+        lanes.put(gates, in);
+        lanes.put(gates + f.units, forget);
+        lanes.put(gates + 2 * f.units, candidate);
+        lanes.put(gates + 3 * f.units, out);
       }
     } else if constexpr (M == kGru) {
       const vec reset = sigmoid(sum[i][0]), update = sigmoid(sum[i][1]);
-      const vec candidate = tanh(load(gates + 2 * f.units) + reset * sum[i][2]);
-      store(result, candidate + update * (load(f.before(s, row + i) + unit) - candidate));
+      const vec candidate = tanh(lanes.get(gates + 2 * f.units) + reset * sum[i][2]);
+      lanes.put(result, candidate + update * (lanes.get(f.before(s, row + i) + unit) - candidate));
       if (f.keep) {
-        store(gates, reset);
-        store(gates + f.units, update);
-        store(gates + 2 * f.units, candidate);
-        store(f.kept + f.stored(s, row + i) + unit, sum[i][2]);
+        lanes.put(gates, reset);
+        lanes.put(gates + f.units, update);
+        lanes.put(gates + 2 * f.units, candidate);
+        lanes.put(f.kept + f.stored(s, row + i) + unit, sum[i][2]);
       }
     } else {
       const vec value = M == kTanh ? tanh(sum[i][0]) : sum[i][0] < 0.0f ? vec{} : sum[i][0];
-      store(result, value);
-      if (f.keep) store(gates, value);
+      lanes.put(result, value);
+      if (f.keep) lanes.put(gates, value);
     }
-    if (f.wide) store((f.project ? f.wide_middle + (row + i) * f.units : f.wide_before(s + 1, row + i)) + unit, load(result));
+    if (f.wide) lanes.put((f.project ? f.wide_middle + (row + i) * f.units : f.wide_before(s + 1, row + i)) + unit, lanes.get(result));
   }
 }
 
 // `W` is the type of the products' operands: T, or float for wide copies.
-template <Mode M, typename T, typename W, int R>
-void load_sums(const Forward<T>& f, int64_t s, int64_t row, int64_t unit, vec (&sum)[R][kGates<M>], const cell* (&h)[R]) {
+template <Mode M, typename T, typename W, int R, typename Lanes>
+inline __attribute__((always_inline)) void load_sums(const Forward<T>& f, int64_t s, int64_t row, int64_t unit, vec (&sum)[R][kGates<M>],
+                                                     const cell* (&h)[R], Lanes lanes) {
 #pragma GCC unroll 12
   for (int i = 0; i < R; ++i) {
     if constexpr (sizeof(W) == sizeof(T))
@@ -74,7 +75,7 @@ void load_sums(const Forward<T>& f, int64_t s, int64_t row, int64_t unit, vec (&
       h[i] = f.wide_before(s, row + i);
 #pragma GCC unroll 4
     for (int g = 0; g < kGates<M>; ++g)
-      sum[i][g] = M == kGru && g == 2 ? load(f.bias + unit) : load(f.gates + (f.steps.at(s, row + i) * kGates<M> + g) * f.units + unit);
+      sum[i][g] = M == kGru && g == 2 ? lanes.get(f.bias + unit) : lanes.get(f.gates + (f.steps.at(s, row + i) * kGates<M> + g) * f.units + unit);
   }
 }
 
@@ -86,7 +87,8 @@ void packed_gates(const Forward<T>& f, int64_t s, int64_t row, int64_t unit, con
   const int64_t depth = f.depth / Cells<W>::kEach;
   vec sum[R][G];
   const cell* h[R];
-  load_sums<M, T, W, R>(f, s, row, unit, sum, h);
+  const int64_t count = f.units - unit;
+  with_lanes<T>(count, [&](auto lanes) { load_sums<M, T, W, R>(f, s, row, unit, sum, h, lanes); });
   for (int i = 0; i < R; ++i)
     for (int g = 0; g < G; ++g) __builtin_prefetch(f.gates + (f.steps.at(s, row + i) * G + g) * f.units + next_unit, 0, 2);
 #pragma GCC unroll 4
@@ -108,7 +110,7 @@ void packed_gates(const Forward<T>& f, int64_t s, int64_t row, int64_t unit, con
 #pragma GCC unroll 4
       for (int v = 0; v < V; ++v) sum[i][from + v] = part[i][v];
   }
-  apply_gates<M, T, R>(f, s, row, unit, sum);
+  with_lanes<T>(count, [&](auto lanes) { apply_gates<M, T, R>(f, s, row, unit, sum, lanes); });
 }
 
 // Computes the projected states of R rows for the units of a packed panel of the projection.
@@ -138,7 +140,7 @@ void unpacked_gates(const Forward<T>& f, int64_t s, int64_t row, int64_t unit) {
   const int64_t depth = f.units / Cells<T>::kEach;
   vec sum[R][G];
   const cell* h[R];
-  load_sums<M, T, T, R>(f, s, row, unit, sum, h);
+  load_sums<M, T, T, R>(f, s, row, unit, sum, h, AllLanes{});
   for (int u = 0; u < kLanes; u += U) {
     vec dots[R][G][U] = {};
     const cell* w[G];
@@ -163,7 +165,7 @@ void unpacked_gates(const Forward<T>& f, int64_t s, int64_t row, int64_t unit) {
 #pragma GCC unroll 8
         for (int j = 0; j < U; ++j) sum[i][g][u + j] += reduce_add(dots[i][g][j]);
   }
-  apply_gates<M, T, R>(f, s, row, unit, sum);
+  apply_gates<M, T, R>(f, s, row, unit, sum, AllLanes{});
 }
 
 template <typename T>
@@ -191,7 +193,7 @@ void run_forward(Forward<T> f, int threads) {
   constexpr bool widens = sizeof(W) != sizeof(T);
   const Layout<M, W> layout(f.units, f.depth, f.project);
   const int64_t most = f.steps.rows, panel = layout.panel;
-  const bool packs = most > kMaxUnpackedRows || f.project || f.packed;
+  const bool packs = most > kMaxUnpackedRows || f.project || f.packed || is_ragged<T>(f.units);
   const Aligned own_panels(packs && !f.packed ? layout.size() : 0);
   const Aligned states(packs && widens ? most * (2 * f.depth + (f.project ? f.units : 0)) : 0);
   const float* const panels = f.packed ? f.packed : own_panels.data;
