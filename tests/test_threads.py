@@ -194,18 +194,19 @@ def test_who_runs_graphs_looks(monkeypatch):
 
 
 @pytest.mark.parametrize("busy, known, winner, count", [
-    (False, None, "a rival", 1), (True, None, winograd.DIRECT, 0), (True, "a rival", "a rival", 0), (True, "gone", winograd.DIRECT, 0)])
+    (False, None, "oneDNN", 1), (True, None, winograd.DIRECT, 0), (True, "oneDNN", "oneDNN", 0), (True, "gone", winograd.DIRECT, 0)])
 def test_kernels_race_only_where_no_other_program_is_busy(monkeypatch, busy, known, winner, count):
     races = []
-    monkeypatch.setattr(convolution.autotuner, "fastest", lambda name, runs: races.append(name) or "a rival")
+    monkeypatch.setattr(convolution.autotuner, "fastest", lambda name, runs: races.append(name) or "oneDNN")
     monkeypatch.setattr(convolution.autotuner, "get", lambda name: known)
     forget_choices(monkeypatch, convolution)
     monkeypatch.setattr(tuning, "reduced", threads.reduced)
     monkeypatch.setattr(threads.policy, "full", 3)
     monkeypatch.setattr(threads.policy, "count", 1 if busy else 3)
-    data, weight = torch.ones(8, 64, 56, 56), torch.ones(64, 64, 3, 3)
-    found = convolution._fastest("forward", data, weight, (1, 1, 1), {"direct": torch.relu, "a rival": torch.relu})
-    assert (found, len(races)) == (winner, count)
+    data, weight = (torch.ones(shape).contiguous(memory_format=torch.channels_last) for shape in ((8, 64, 28, 28), (64, 64, 3, 3)))
+    layer = convolution.Layer()
+    layer.run("forward", data, weight, (1, 1, 1, 1, 1, 1), None)
+    assert (layer.chosen["forward"], len(races)) == (winner, count)
 
 
 BUSY = """

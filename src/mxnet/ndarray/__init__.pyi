@@ -10,6 +10,7 @@ from . import creation as creation
 from . import deferred_errors as deferred_errors
 from . import dense as dense
 from . import dispatch as dispatch
+from . import explicit_calls as explicit_calls
 from . import fast_calls as fast_calls
 from . import functions as functions
 from . import handles as handles

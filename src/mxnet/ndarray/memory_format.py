@@ -24,8 +24,11 @@ def owned(tensor: torch.Tensor) -> bool:
 
 
 def with_own_storage(tensor: torch.Tensor) -> torch.Tensor:
-    """Return a tensor over the same memory whose storage is this part alone; it keeps the whole memory alive. The part must not be used otherwise."""
-    return from_dlpack(to_dlpack(tensor)) if tensor._is_view() else tensor
+    """Return a tensor over the same memory whose storage is this part alone; it keeps the whole memory alive. The part must not be used otherwise.
+
+    On other devices than a CPU it remains a view.
+    """
+    return from_dlpack(to_dlpack(tensor)) if tensor._is_view() and tensor.is_cpu else tensor
 
 
 def channels_last(array: Any) -> None:

@@ -5,9 +5,10 @@ of the values is left for the activation and for its gradient.
 """
 from torch import fx
 
+from ...ops.elemwise.unary import sigmoid, tanh
 from ...ops.nn.activation import activation
 from ...ops.nn.pooling import pooling
-from ..program import FxNode, attributes_of, calls, holds, operator_of
+from ..program import FxNode, attributes_of, calls, holds
 
 _NEVER_DECREASING = {"relu", "sigmoid", "softrelu", "softsign", "tanh", "log_sigmoid"}
 
@@ -35,7 +36,7 @@ def apply(module: fx.GraphModule) -> list[str]:
 def _never_decreases(node: object) -> bool:
     if calls(node, activation):
         return attributes_of(node)["act_type"] in _NEVER_DECREASING
-    return holds(node, "is_relu") or isinstance(node, fx.Node) and getattr(operator_of(node), "name", None) in _NEVER_DECREASING
+    return holds(node, "is_relu") or calls(node, sigmoid, tanh)
 
 
 def _takes_each_maximum(attributes: dict) -> bool:

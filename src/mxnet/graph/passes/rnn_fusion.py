@@ -7,6 +7,8 @@ import torch
 from torch import fx
 
 from ... import environment
+from ...ops.elemwise.binary import elemwise_sub
+from ...ops.elemwise.scalar import subtract_from
 from ...ops.elemwise.unary import ones_like, relu, sigmoid, tanh
 from ...ops.nn.activation import activation
 from ...ops.nn.dense import fully_connected
@@ -161,11 +163,9 @@ def _cut(parts: Sequence[FxNode]) -> FxNode:
 
 def _complement(node: FxNode, of: FxNode) -> tuple[FxNode, ...]:
     """Return the nodes that compute 1 - `of`."""
-    op = operator_of(node)
-    if op is not None and op.name == "_rminus_scalar" and node.args == (of,) and attributes_of(node)["scalar"] == 1:
+    if calls(node, subtract_from) and node.args == (of,) and attributes_of(node)["scalar"] == 1:
         return (node,)
-    if op is not None and op.name == "elemwise_sub" and len(node.args) == 2 and node.args[1] is of and calls(node.args[0], ones_like) \
-            and node.args[0].args == (of,):
+    if calls(node, elemwise_sub) and len(node.args) == 2 and node.args[1] is of and calls(node.args[0], ones_like) and node.args[0].args == (of,):
         return (node.args[0], node)
     raise _NoMatch
 

@@ -95,7 +95,7 @@ def _logic(with_false, with_true):
 
 _scalar(torch.add, "x + scalar.", "_plus_scalar", "_PlusScalar", arithmetic="add")
 _scalar(torch.sub, "x - scalar.", "_minus_scalar", "_MinusScalar")
-_scalar(torch.rsub, "scalar - x.", "_rminus_scalar", "_RMinusScalar")
+subtract_from = _scalar(torch.rsub, "scalar - x.", "_rminus_scalar", "_RMinusScalar")
 multiply = _scalar(torch.mul, "x * scalar.", "_mul_scalar", "_MulScalar", arithmetic="multiply")
 _scalar(torch.mul, with_sample("The gradient that `_contrib_gradientmultiplier` passes on for the gradient x: x * scalar.",
                                "mx.nd.contrib.backward_gradientmultiplier", "[1, 2]; scalar=3 -> [3., 6.]"),

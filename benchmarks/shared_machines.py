@@ -1,7 +1,7 @@
-"""Measure what users meet who have no quiet machine: other programs, containers, first calls, the first seconds, large profiles.
+"""Measure what users meet who have no machine of their own: other programs, containers, first calls, the first seconds, large profiles.
 
-    python benchmarks/busy.py --mxnet-python /opt/oracle/bin/python          # writes benchmarks/results/busy.md
-    python benchmarks/busy.py --rows contention,first --quick
+    python benchmarks/shared_machines.py --mxnet-python /opt/oracle/bin/python          # writes benchmarks/results/shared_machines.md
+    python benchmarks/shared_machines.py --rows contention,first --quick
 
 The rows about steps and about scoring have tables of their own, which are written too. Nothing else may run on the machine meanwhile.
 """
@@ -21,7 +21,7 @@ import first_seconds
 from harness import common, tasks
 from harness.goals import Table
 
-TABLE = Table("Speed on machines in use", "busy")
+TABLE = Table("Speed on shared machines, and in the first seconds", "shared_machines")
 BEFORE = "6dbca45"  # the commit with which tables of a quiet machine are compared
 SECONDS_TO_TUNE = 3.0
 RECOGNIZER = """
@@ -79,10 +79,10 @@ print(min(times[1:]))
 
 @functools.cache
 def _contention(mxnet_python, seconds, rounds, results):
-    found = cpu_contention.collect(mxnet_python, seconds, rounds)
+    steps = cpu_contention.collect(mxnet_python, seconds, rounds)
     if results:
-        cpu_contention.write(found, mxnet_python, results, "python benchmarks/busy.py")
-    return found
+        cpu_contention.write(steps, mxnet_python, results, "python benchmarks/shared_machines.py")
+    return steps
 
 
 def _steps(args):
@@ -146,14 +146,14 @@ def demo(args):
 @TABLE.row("scoring of 11 networks, batch 1 and 16: first four seconds, second process, steady state", "the best of the others",
            f"geometric means >= 1.10, 1.25, 1.25; none under 0.97 in the end; tuned within {SECONDS_TO_TUNE:g} s")
 def first(args):
-    found = first_seconds.collect(tasks.NETWORKS[:2] if args.quick else tasks.NETWORKS, [1, 16],
+    rates = first_seconds.collect(tasks.NETWORKS[:2] if args.quick else tasks.NETWORKS, [1, 16],
                                   argparse.Namespace(mxnet_python=args.mxnet_python, seconds=7.0, folder=args.folder))
     if not args.quick:
-        first_seconds.write(found, args.mxnet_python, args.results)
-    means = [first_seconds.mean(found, kind) for kind in ("first", "second", "settled")]
-    ends = {name: values["settled"] / values["best"][1] for name, values in found.items()}
-    slowest, latest = min(ends, key=ends.get), max(found, key=lambda name: found[name]["after"] or 0.0)
-    after = found[latest]["after"] or 0.0
+        first_seconds.write(rates, args.mxnet_python, args.results)
+    means = [first_seconds.mean(rates, kind) for kind in ("first", "second", "settled")]
+    ends = {name: values["settled"] / values["best"][1] for name, values in rates.items()}
+    slowest, latest = min(ends, key=ends.get), max(rates, key=lambda name: rates[name]["after"] or 0.0)
+    after = rates[latest]["after"] or 0.0
     text = f"{', '.join(f'{m:.2f}' for m in means)}; the lowest in the end {ends[slowest]:.2f}, {slowest}"
     reached = all(m >= goal for m, goal in zip(means, (1.10, 1.25, 1.25))) and ends[slowest] >= 0.97 and after <= SECONDS_TO_TUNE
     return f"{text}; the last tuned after {after:.1f} s, {latest}", reached
