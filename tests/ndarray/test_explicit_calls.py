@@ -224,3 +224,61 @@ def test_a_network_in_test_mode_and_monitored_ones_are_recorded_by_torch(monkeyp
     assert names and len(calls) == 2
     for a, b in zip(gradients(net), right):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+
+
+class Clipped(autograd.Function):
+    """The identity with a gradient that is not linear in that of the result."""
+
+    def forward(self, x):
+        return x * 1
+
+    def backward(self, dy):
+        return dy.clip(-0.1, 0.1)
+
+
+@pytest.mark.parametrize("before", [lambda x: Clipped()(x), lambda x: mx.nd.MakeLoss(x * x)])
+def test_what_comes_before_several_calls_gets_one_gradient(before):
+    def compute(net, loss):
+        x = X.copy()
+        x.attach_grad()
+        with autograd.record():
+            start = before(x)
+            total = loss(net(start), Y).sum() + loss(net(start), Y).mean() + start.sum()
+        total.backward()
+        return x.grad
+    check(compute)
+
+
+def test_what_comes_before_several_calls_is_differentiated_once():
+    calls = []
+
+    class Counted(autograd.Function):
+        def forward(self, x):
+            return x * 1
+
+        def backward(self, dy):
+            calls.append(dy)
+            return dy
+
+    x, net = X.copy(), network()
+    x.attach_grad()
+    with autograd.record():
+        start = Counted()(x)
+        total = sum(net(start).sum() for _ in range(3))
+    total.backward()
+    assert len(calls) == 1
+
+
+def test_gradients_that_are_inputs_keep_their_values_for_the_backward_pass():
+    def compute(net, loss):
+        x = X.copy()
+        x.attach_grad()
+        with autograd.record():
+            total = net(x).sum()
+        total.backward()
+        other = network(net._active)
+        with autograd.record():
+            product = net(x.grad) * other(x)
+        product.backward()
+        return x.grad
+    check(compute)

@@ -16,7 +16,7 @@ from ..graph.runtime.explicit_gradients import ExplicitCall
 from ..graph.runtime.monitoring import Watcher
 from ..graph.runtime.runner import GraphRunner
 from ..graph.runtime.session import Session
-from ..ndarray import NDArray, handles
+from ..ndarray import NDArray, explicit_calls, handles
 from ..ndarray.dispatch import Marked, NodeRecord, TapeNode, mode, record, share_history
 from ..ndarray.explicit_calls import ExplicitNode
 from ..suggestions import shortened
@@ -152,7 +152,9 @@ class CachedOp:
             return None
         for i in wanted:
             info = args[i]._autograd
-            if tensors[i].dtype is not torch.float32 or type(info) is Marked and info.finished is not None:
+            if tensors[i].dtype is not torch.float32 or not explicit_calls.accepts(info, tensors[i]):
+                return None
+            if type(info) is Marked and info.finished is not None:
                 return None  # what waits for a gradient gets it from torch, while others are computed
         light = session.runs_single_threaded(tensors, ctx)
         run = session.run_explicit(tensors, ctx, wanted, light)

@@ -1,12 +1,14 @@
 """Recorded calls that compute their gradients by functions of their own.
 
-Torch records nothing inside of such a call: its result is a leaf of torch's graph. A backward pass runs torch's engine from the heads to these
-leaves, and the calls in the reverse of their order; where a call has an input that torch has recorded, torch's engine goes on from there. Where
-the result itself must be in torch's graph, the call runs again, recorded by torch.
+Torch records nothing inside of such a call: its result is a leaf of torch's graph. Each input with a gradient is a variable, or the result of
+another such call. A backward pass runs torch's engine once, from the heads to these leaves, and then the calls in the reverse of their order. If
+torch recorded an input, its engine would run there again for each such call, with a part of the gradient: functions whose gradients are not linear
+in it, such as those of users, would return something else. Where the result itself must be in torch's graph, the call runs again, recorded by torch.
 """
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -57,6 +59,11 @@ class ExplicitNode(TapeNode):
         self.call, self.light, self.number = call, call.light, next(_numbers)
 
 
+def accepts(info: Any, tensor: torch.Tensor) -> bool:
+    """Return True if an array with this mark and tensor may be an input with a gradient: a variable, or the result of another explicit call."""
+    return type(info) is Marked or info is not None and type(info.node) is ExplicitNode and info.node.call.result is tensor
+
+
 def backward(nodes: Iterable[ExplicitNode], heads: Sequence[torch.Tensor], seeds: Sequence[torch.Tensor], variables: Iterable[Marked]) -> None:
     """Give `variables` the gradients of `heads`, which have the gradients `seeds`; `nodes` are all explicit calls on the way.
 
@@ -103,10 +110,8 @@ def _backward_one(node: ExplicitNode, gradient: torch.Tensor, sums: dict[int, to
             continue
         if type(info) is Marked:
             info.receive(own)
-        elif isinstance(info.node, ExplicitNode) and info.node.call.result is tensor:
-            _add(sums, tensor, own)
         else:
-            differentiation.backward([tensor], [own], True)
+            _add(sums, tensor, own)
 
 
 def _add(sums: dict[int, torch.Tensor], result: torch.Tensor, gradient: torch.Tensor) -> None:
@@ -123,6 +128,8 @@ def _lendable(info: Any) -> torch.Tensor | None:
     if type(info) is not Marked or info.reached or info.lent or info.grad_req != "write" or info.grad._is_sparse:
         return None
     memory = info.grad._data
+    if sys.getrefcount(memory) > 3:  # the array's, this function's, the call's: another one is that of a call with the gradient as an input
+        return None
     return memory if memory.dtype is torch.float32 and memory.is_contiguous() and memory_format.owned(memory) else None
 
 

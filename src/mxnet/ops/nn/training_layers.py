@@ -184,7 +184,7 @@ class DenseLayers(ExplicitLayer):
         call, shape = saved
         gradients = mlp_training.gradients(call, _in_shape(dout, call.results[-1].shape), wanted, memory)
         if gradients is not None and gradients[0] is not None:
-            gradients[0] = gradients[0].view(shape)
+            gradients[0] = _in_shape(gradients[0], shape)
         return gradients
 
     def _rows(self, data: torch.Tensor) -> Optional[torch.Tensor]:
