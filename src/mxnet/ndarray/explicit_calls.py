@@ -8,7 +8,6 @@ in it, such as those of users, would return something else. Where the result its
 from __future__ import annotations
 
 import itertools
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -41,6 +40,9 @@ class ExplicitCall(Protocol):
 
     def backward(self, gradient: torch.Tensor, memory: Mapping[int, torch.Tensor | None]) -> Sequence[torch.Tensor | None]:
         """Return the gradients of `inputs`, given that of the result; each place comes with memory in which its gradient may be written, or None."""
+
+    def reads(self) -> Sequence[torch.Tensor]:
+        """Return all tensors that the call has read."""
 
     def again(self) -> torch.Tensor:
         """Return the result of another run, recorded by torch."""
@@ -75,6 +77,7 @@ def backward(nodes: Iterable[ExplicitNode], heads: Sequence[torch.Tensor], seeds
     order = sorted(nodes, key=_number, reverse=True)
     sums: dict[int, torch.Tensor] = {}  # by the identity of results
     own = {id(node.call.result) for node in order}
+    read = {id(tensor) for node in order for tensor in node.call.reads()}
     by_torch = [(head, seed) for head, seed in zip(heads, seeds) if id(head) not in own]
     for variable in variables:
         variable.partial = True
@@ -91,7 +94,7 @@ def backward(nodes: Iterable[ExplicitNode], heads: Sequence[torch.Tensor], seeds
                 result.grad = None
             gradient = sums.pop(id(result), None)
             if gradient is not None:
-                _backward_one(node, gradient, sums)
+                _backward_one(node, gradient, sums, read)
     finally:
         for variable in variables:
             variable.partial = False
@@ -99,9 +102,9 @@ def backward(nodes: Iterable[ExplicitNode], heads: Sequence[torch.Tensor], seeds
             node.call.result.grad = None
 
 
-def _backward_one(node: ExplicitNode, gradient: torch.Tensor, sums: dict[int, torch.Tensor]) -> None:
+def _backward_one(node: ExplicitNode, gradient: torch.Tensor, sums: dict[int, torch.Tensor], read: set[int]) -> None:
     call, infos = node.call, node.inputs
-    memory = {place: _lendable(infos[place]) for place, _ in call.inputs}
+    memory = {place: _lendable(infos[place], read) for place, _ in call.inputs}
     with no_grad():
         gradients = call.backward(gradient, memory)
     for (place, tensor), own in zip(call.inputs, gradients):
@@ -123,14 +126,16 @@ def _number(node: ExplicitNode) -> int:
     return node.number
 
 
-def _lendable(info: Any) -> torch.Tensor | None:
-    """Return the memory of a variable's last gradient if the next one may be computed there: a small network's data then stays in the caches."""
+def _lendable(info: Any, read: set[int]) -> torch.Tensor | None:
+    """Return the memory of a variable's last gradient if the next one may be computed there: a small network's data then stays in the caches.
+
+    `read` has the identities of what the calls of the same backward pass read, which may be a gradient.
+    """
     if type(info) is not Marked or info.reached or info.lent or info.grad_req != "write" or info.grad._is_sparse:
         return None
     memory = info.grad._data
-    if sys.getrefcount(memory) > 3:  # the array's, this function's, the call's: another one is that of a call with the gradient as an input
-        return None
-    return memory if memory.dtype is torch.float32 and memory.is_contiguous() and memory_format.owned(memory) else None
+    fits = id(memory) not in read and memory.dtype is torch.float32 and memory.is_contiguous() and memory_format.owned(memory)
+    return memory if fits else None
 
 
 def gradients(nodes: Iterable[ExplicitNode], heads: Sequence[torch.Tensor], variables: Sequence[torch.Tensor], seeds: Sequence[torch.Tensor],

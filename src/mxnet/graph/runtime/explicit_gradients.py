@@ -153,9 +153,13 @@ class ExplicitCall:
         """Return the gradients of the inputs, given that of the result; each place comes with memory for its gradient, or None."""
         return self.graph.backward(self._needed(), [gradient], memory)
 
+    def reads(self) -> Sequence[torch.Tensor]:
+        """Return all tensors that the call has read."""
+        return self._needed().values[:self.graph.inputs]
+
     def again(self) -> torch.Tensor:
         """Return the result of another run, recorded by torch."""
-        return self._run(self._needed().values[:self.graph.inputs])[0]
+        return self._run(self.reads())[0]
 
     def free(self) -> None:
         """Release what `backward` and `again` need."""

@@ -91,7 +91,7 @@ elemwise_add, broadcast_add = elementwise_pair(
     ("broadcast_add", "broadcast_plus", "_sparse_broadcast_add", "_sparse_broadcast_plus"),
     "[[1], [2]] and [[10, 20]] -> [[11., 21.], [12., 22.]]", "[1, 2] and [10, 20] -> [11., 22.]", arithmetic="add", amp="widest",
     same_shape_only={"inplace_safe": True, "names_output": True})
-elemwise_sub, _ = elementwise_pair(
+elemwise_sub, broadcast_sub = elementwise_pair(
     torch.sub, "The difference.", ("elemwise_sub", "_Minus", "_minus", "_sub", "_sparse_elemwise_sub"),
     ("broadcast_sub", "broadcast_minus", "_sparse_broadcast_sub", "_sparse_broadcast_minus"),
     "[[1], [2]] and [[10, 20]] -> [[ -9., -19.], [ -8., -18.]]", "[1, 2] and [10, 20] -> [ -9., -18.]", amp="widest")
