@@ -33,7 +33,7 @@ def of_type(name):
 TWICE = {"kernel": (2, 2), "stride": (2, 2)}
 
 
-@pytest.mark.parametrize("act", [of_type(name) for name in ("relu", "sigmoid", "softrelu", "softsign", "tanh", "log_sigmoid")]
+@pytest.mark.parametrize("act", [of_type(name) for name in ("relu", "sigmoid", "softrelu", "tanh", "log_sigmoid")]
                          + [lambda F, x: F.relu(x), lambda F, x: F.tanh(x), lambda F, x: F.sigmoid(F.relu(x))])
 @pytest.mark.parametrize("window", [TWICE, {"kernel": (3, 3), "stride": (2, 2), "pad": (1, 1)}, {"global_pool": True},
                                     {"kernel": (3, 3), "stride": (2, 2), "pooling_convention": "full"}])
@@ -48,6 +48,7 @@ def test_activations_are_applied_to_what_is_pooled(act, window):
 
 @pytest.mark.parametrize("act, window", [
     (of_type("relu"), {"pool_type": "avg", **TWICE}), (of_type("mish"), {"pool_type": "max", **TWICE}),
+    (of_type("softsign"), {"pool_type": "max", **TWICE}),
     (lambda F, x: F.abs(x), {"pool_type": "max", **TWICE}),
     # The last windows of these lie in the padding.
     (of_type("sigmoid"), {"pool_type": "max", "kernel": (2, 2), "stride": (2, 2), "pad": (1, 1), "pooling_convention": "full"}),

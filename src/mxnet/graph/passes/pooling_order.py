@@ -10,7 +10,7 @@ from ...ops.nn.activation import activation
 from ...ops.nn.pooling import pooling
 from ..program import FxNode, attributes_of, calls, holds
 
-_NEVER_DECREASING = {"relu", "sigmoid", "softrelu", "softsign", "tanh", "log_sigmoid"}
+_NEVER_DECREASING = {"relu", "sigmoid", "softrelu", "tanh", "log_sigmoid"}  # softsign makes NaN of an infinite number
 
 
 def apply(module: fx.GraphModule) -> list[str]:
