@@ -20,7 +20,7 @@ MODULES = ("allreduce", "launch", "wide_network", "sharded_layers", "checkpoints
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     TABLE.add_arguments(parser)
-    parser.add_argument("--kills", type=int, default=1000, help="how many workers the row about killed ones kills; 1,000 take hours")
+    parser.add_argument("--kills", type=int, default=1000, help="how many workers the row about killed ones kills; 1,000 take up to an hour")
     parser.add_argument("--folder", default=os.path.join(tempfile.gettempdir(), "remex-benchmarks"), help="the folder for the networks' files")
     args = parser.parse_args()
     if args.quick:

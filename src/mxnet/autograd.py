@@ -373,7 +373,8 @@ def grad(heads: NDArray | Sequence[NDArray], variables: NDArray | Sequence[NDArr
             raise MXNetError(f"grad: variable {i} is not part of the recorded computation; call attach_grad() on it before recording")
     training = mode.training
     mode.training = train_mode
-    explicit = [node for node in _reachable(heads)[1] if type(node) is ExplicitNode]
+    nodes = _reachable(heads)[1]
+    explicit = [node for node in nodes if type(node) is ExplicitNode]
     grads: Sequence[Any]
     try:
         if tensors and explicit:
@@ -402,7 +403,7 @@ def grad(heads: NDArray | Sequence[NDArray], variables: NDArray | Sequence[NDArr
             dispatch.record(_GRADIENT, {}, heads, (out,))
         results.append(out)
     if not retain_graph:
-        _free(_reachable(heads)[1], heads)
+        _free(nodes, heads)
     return results
 
 

@@ -198,26 +198,16 @@ class Executor:
         graph, outputs, recorded, wanted = self._explicit
         self._explicit = None
         seeds = [self._seed(i, output, out_grads) if through else None for i, (output, through) in enumerate(zip(outputs, graph.recorded))]
-        arguments = recorded, seeds, {k: self._lendable(i) for k, i in wanted}
+        arguments = recorded, seeds, {k: memory_format.reusable(self.grad_arrays[i]) if self._reqs[i] == "write" else None for k, i in wanted}
         with no_grad():
             gradients = openmp.alone(graph.backward, *arguments) if self._single_threaded else graph.backward(*arguments)
         reached = dict(zip((i for _, i in wanted), gradients))
         for i, req in enumerate(self._reqs):
             gradient = reached.get(i)
-            if gradient is not None and gradient is self.grad_arrays[i]._data:
-                self.grad_arrays[i]._writable()  # it is there already
-            elif gradient is not None:
-                Marked(self.grad_arrays[i], req).take(gradient)
+            if gradient is not None:
+                Marked(self.grad_arrays[i], req).receive(gradient)
             elif req == "write":
                 self.grad_arrays[i][:] = 0
-
-    def _lendable(self, i: int) -> torch.Tensor | None:
-        """Return the memory of the last gradient if the next one may be computed there: a small network's data then stays in the caches."""
-        buffer = self.grad_arrays[i]
-        if self._reqs[i] != "write" or buffer._is_sparse:
-            return None
-        memory = buffer._data
-        return memory if memory.dtype is torch.float32 and memory.is_contiguous() and memory_format.owned(memory) else None
 
     def _new_watcher(self, callback: Callable[[str, NDArray], object]) -> ExecutorWatcher:
         return ExecutorWatcher(lambda name, operator, tensor: callback(handles.MonitorName(name), NDArray._new(tensor, self._ctx)), self._monitor_all)

@@ -49,7 +49,7 @@ def test_a_changed_gradient_is_sent_again_and_all_workers_give_up_sending_early(
     assert found == [["[0, 0, 3, 3, 3, 3] True", "[0, 0, 3, 3, 0, 0] True", "[0, 0, 3, 3, 0, 0] True"] * 2] * 2
 
 
-def test_gradients_that_are_written_beside_others_in_flight_do_not_change_them():
+def test_writing_one_gradient_leaves_those_that_are_sent_unchanged():
     """The sums of small gradients come in one piece of memory; the next gradients are copied to it, some while others are in flight."""
     found = outputs(_NETWORK + """
     class Kept(mx.autograd.Function):

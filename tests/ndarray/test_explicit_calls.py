@@ -8,6 +8,7 @@ import torch
 import mxnet as mx
 from mxnet import autograd, kernels
 from mxnet.gluon import nn
+from mxnet.graph.runtime import explicit_gradients
 from mxnet.ndarray import dispatch
 from mxnet.ops import differentiation
 
@@ -282,3 +283,27 @@ def test_gradients_that_are_inputs_keep_their_values_for_the_backward_pass():
         product.backward()
         return x.grad
     check(compute)
+
+
+def test_a_block_with_two_results_runs_once(monkeypatch):
+    runs = []
+    run = explicit_gradients.ExplicitGraph.forward
+    monkeypatch.setattr(explicit_gradients.ExplicitGraph, "forward", lambda self, inputs: runs.append(1) or run(self, inputs))
+
+    class Twofold(mx.gluon.HybridBlock):
+        def hybrid_forward(self, F, x, first, second):
+            return [F.tanh(F.FullyConnected(x, w, num_hidden=3, no_bias=True)) for w in (first, second)]
+
+    weights = [mx.nd.ones((3, 6)) / 4 for _ in range(2)]
+    for weight in weights:
+        weight.attach_grad()
+    net = Twofold()
+    net.hybridize()
+    with autograd.record():
+        one, two = net(X, *weights)
+        total = one + 2 * two
+    total.backward()
+    for weight, factor in zip(weights, (1, 2)):
+        slopes = 1 - np.tanh(X.asnumpy().sum(1) / 4) ** 2
+        np.testing.assert_allclose(weight.grad.asnumpy(), [slopes @ X.asnumpy() * factor] * 3, rtol=1e-5, atol=1e-6)
+    assert not runs  # by torch: the result would have been thrown away

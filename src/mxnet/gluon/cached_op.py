@@ -157,12 +157,11 @@ class CachedOp:
             if type(info) is Marked and info.finished is not None:
                 return None  # what waits for a gradient gets it from torch, while others are computed
         light = session.runs_single_threaded(tensors, ctx)
-        run = session.run_explicit(tensors, ctx, wanted, light)
+        run = session.run_explicit(tensors, ctx, wanted, light, one_result=True)
         if run is None:
             return None
-        graph, results, recorded = run
-        result = results[0]
-        if len(results) > 1 or not graph.recorded[0] or result.requires_grad or result.dtype is not torch.float32:
+        graph, (result,), recorded = run
+        if result.dtype is not torch.float32:
             return None
         result.requires_grad_()
         array = (_numpy_array() if is_np_array() else NDArray)._new(result, ctx)

@@ -127,15 +127,13 @@ def _number(node: ExplicitNode) -> int:
 
 
 def _lendable(info: Any, read: set[int]) -> torch.Tensor | None:
-    """Return the memory of a variable's last gradient if the next one may be computed there: a small network's data then stays in the caches.
+    """Return the memory of a variable's last gradient if the next one may be computed there.
 
     `read` has the identities of what the calls of the same backward pass read, which may be a gradient.
     """
-    if type(info) is not Marked or info.reached or info.lent or info.grad_req != "write" or info.grad._is_sparse:
+    if type(info) is not Marked or info.reached or info.lent or info.grad_req != "write" or id(info.grad._data) in read:
         return None
-    memory = info.grad._data
-    fits = id(memory) not in read and memory.dtype is torch.float32 and memory.is_contiguous() and memory_format.owned(memory)
-    return memory if fits else None
+    return memory_format.reusable(info.grad)
 
 
 def gradients(nodes: Iterable[ExplicitNode], heads: Sequence[torch.Tensor], variables: Sequence[torch.Tensor], seeds: Sequence[torch.Tensor],

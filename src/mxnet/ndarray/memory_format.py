@@ -23,6 +23,15 @@ def owned(tensor: torch.Tensor) -> bool:
     return storage.nbytes() == tensor.nbytes and torch._C._storage_Use_Count(storage._cdata) <= 2
 
 
+def reusable(array: Any) -> torch.Tensor | None:
+    """Return the memory of a gradient of float32 in which the next one may be computed; None if it is sparse, or something else uses it.
+
+    A small network's data then stays in the caches.
+    """
+    t = array._data
+    return t if not array._is_sparse and t.dtype is torch.float32 and t.is_contiguous() and owned(t) else None
+
+
 def with_own_storage(tensor: torch.Tensor) -> torch.Tensor:
     """Return a tensor over the same memory whose storage is this part alone; it keeps the whole memory alive. The part must not be used otherwise.
 

@@ -55,6 +55,7 @@ class ExplicitGraph:
         self._steps, self.inputs, self._outputs, self._differentiable = steps, inputs, outputs, differentiable
         self._refused: set[tuple[torch.Size, ...]] = set()  # shapes of inputs that a kernel did not take: what came before it was in vain
         self.recorded = [place in differentiable for place in outputs]  # for each result, True if a gradient goes through it
+        self.has_one_result = self.recorded == [True] and outputs[0] >= inputs  # of its own, through which a gradient goes
 
     @classmethod
     def of(cls, module: fx.GraphModule, wanted: Sequence[int]) -> ExplicitGraph | None:

@@ -79,11 +79,12 @@ class Session:
             if switched:
                 torch._C._set_grad_enabled(not recorded)
 
-    def run_explicit(self, tensors: Sequence[torch.Tensor], ctx: Context, wanted: Sequence[int],
-                     single_threaded: bool) -> tuple[ExplicitGraph, list[torch.Tensor], Recorded] | None:
+    def run_explicit(self, tensors: Sequence[torch.Tensor], ctx: Context, wanted: Sequence[int], single_threaded: bool,
+                     one_result: bool = False) -> tuple[ExplicitGraph, list[torch.Tensor], Recorded] | None:
         """Train without torch's autograd: return the graph, the outputs, and what its `backward` needs; None where that is not possible.
 
-        The gradients are those of the inputs in the places `wanted`. Where this call fails, `run` raises the error.
+        The gradients are those of the inputs in the places `wanted`. With `one_result` no graph runs that has several, or one without a gradient.
+        Where this call fails, `run` raises the error.
         """
         threads.poll()
         before, switched = mode.training, torch.is_grad_enabled()
@@ -92,7 +93,7 @@ class Session:
             if switched:
                 torch._C._set_grad_enabled(False)
             graph = self.runner.explicit(tensors, ctx.torch_device, wanted)
-            if graph is None:
+            if graph is None or one_result and not graph.has_one_result:
                 return None
             run = openmp.alone(graph.forward, tensors) if single_threaded else graph.forward(tensors)
             return None if run is None else (graph, *run)

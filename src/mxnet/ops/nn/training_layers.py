@@ -1,4 +1,5 @@
 """Layers of training graphs: a kernel computes them, or the operator's own function where the kernel does not fit."""
+import abc
 import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Optional
@@ -50,24 +51,24 @@ def batch_norm(data: torch.Tensor, gamma: torch.Tensor, beta: torch.Tensor, movi
     return out
 
 
-class ExplicitLayer:
+class ExplicitLayer(abc.ABC):
     """A layer that also computes its gradients by functions of its own, without torch's autograd."""
 
+    @abc.abstractmethod
     def __call__(self, *inputs: Any) -> torch.Tensor:
         """Return the result, recorded by torch if torch records."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def saving(self, *inputs: Any) -> Any:
         """Return the result and what `gradients` needs, recording nothing; None if no kernel takes these inputs."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def gradients(self, saved: Any, dout: torch.Tensor, wanted: Sequence[bool],
                   memory: Sequence[Optional[torch.Tensor]]) -> Optional[Sequence[Optional[torch.Tensor]]]:
         """Return new gradients of the inputs, None for those not wanted; None if no kernel takes `dout`.
 
         `memory` has a tensor, or None, for each, in which the gradient may be written.
         """
-        raise NotImplementedError
 
 
 def _in_shape(tensor: torch.Tensor, shape: tuple[int, ...]) -> torch.Tensor:
