@@ -17,6 +17,7 @@ from harness import common, cpu_quota
 WORKER = os.path.join(common.WORKERS, "contention_worker.py")
 LOOP = [sys.executable, "-c", "while True: pass"]
 QUOTA = 0.5  # of a core
+CLOSE = 0.8  # from this ratio of two times to its inverse they are measured again
 CORES = sorted(os.sched_getaffinity(0))
 
 
@@ -90,16 +91,19 @@ def table(results):
 
 
 def collect(mxnet_python, seconds, rounds, only="", conditions=tuple(CONDITIONS)):
-    """Return the milliseconds of a step of Remex and of MXNet, by step and condition."""
+    """Return the milliseconds of a step of Remex and of MXNet, by step and condition: medians of the rounds, thrice as many where they are close."""
     results, pythons = {}, {"Remex": sys.executable, "MXNet": mxnet_python}
     for name in step_names():
         if only not in name:
             continue
         for condition in conditions:
             measures = {p: (lambda p=p, row=(condition, name): measure(pythons[p], *row, seconds) if pythons[p] else None) for p in pythons}
-            values = common.interleave(measures, rounds)
-            results[name, condition] = values["Remex"], values["MXNet"]
-            print(name, condition, values, flush=True)
+            samples = common.interleave(measures, rounds, list)
+            if all(samples.values()) and CLOSE <= statistics.median(samples["Remex"]) / statistics.median(samples["MXNet"]) <= 1 / CLOSE:
+                more = common.interleave(measures, 2 * rounds, list)
+                samples = {p: samples[p] + more[p] for p in pythons}
+            ours, theirs = results[name, condition] = [statistics.median(samples[p]) if samples[p] else None for p in ("Remex", "MXNet")]
+            print(name, condition, ours, theirs, flush=True)
     return results
 
 

@@ -1,8 +1,8 @@
-"""One rank that trains a very wide network, for `distributed_rows/sharded_layers.py`. usage: sharded_worker.py remex|dtensor|dense|full
+"""One rank that trains a very wide network, for `distributed_rows/sharded_layers.py`. usage: sharded_worker.py remex|dtensor|ddp|dense|full
 
 `prepare` builds the network: indices of features (100 a sample) -> 1024 -> tanh -> 512 -> tanh -> classes, by SGD; `step` does so many steps, and
-`learn` saves the weights after them. `remex` splits the first and the last layer, `dtensor` does the same with torch by hand, `dense` is data
-parallel, by `dist_sync`, and `full` divides all weights. The memory is that beyond the libraries'.
+`learn` saves the weights after them. `remex` splits the first and the last layer, `dtensor` does the same with torch by hand, `ddp` is data
+parallel with torch, `dense` is data parallel by `dist_sync`, and `full` divides all weights. The memory is that beyond the libraries'.
 """
 import os
 import sys
@@ -17,7 +17,7 @@ if PEER == "dtensor":
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.tensor import Replicate, Shard, distribute_tensor
     from torch.distributed.tensor.parallel import ColwiseParallel, loss_parallel, parallelize_module
-else:
+elif PEER != "ddp":
     import mxnet as mx
 
 RANK, RANKS = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
@@ -119,8 +119,8 @@ class _Sum(torch.autograd.Function):
         return torch.cat(results)
 
 
-class Dtensor(Rank):
-    """torch: the last layer and its loss by DTensor, as the tutorial of tensor parallelism has them; DTensor has no split sum of rows."""
+class Torch(Rank):
+    """A peer without Remex."""
 
     def __init__(self):
         super().__init__()
@@ -128,6 +128,29 @@ class Dtensor(Rank):
 
     def meet(self):
         torch.distributed.barrier()
+
+
+class Ddp(Torch):
+    """torch's data parallel, whose gradients have no memory but the buckets'."""
+
+    def build(self, inputs, classes, columns, labels):
+        net = torch.nn.Sequential(torch.nn.EmbeddingBag(inputs, WIDE, mode="sum"), torch.nn.Tanh(), torch.nn.Linear(WIDE, HIDDEN), torch.nn.Tanh(),
+                                  torch.nn.Linear(HIDDEN, classes))
+        for parameter in net.parameters():
+            torch.nn.init.uniform_(parameter, -0.01, 0.01)
+        net = torch.nn.parallel.DistributedDataParallel(net, gradient_as_bucket_view=True)
+        optimizer = torch.optim.SGD(net.parameters(), lr=LEARNING_RATE)
+        columns, labels = torch.from_numpy(columns), torch.from_numpy(labels)
+
+        def step():
+            optimizer.zero_grad()
+            torch.nn.functional.cross_entropy(net(columns), labels).backward()
+            optimizer.step()
+        self.step = step
+
+
+class Dtensor(Torch):
+    """torch: the last layer and its loss by DTensor, as the tutorial of tensor parallelism has them; DTensor has no split sum of rows."""
 
     def build(self, inputs, classes, columns, labels):
         mesh = init_device_mesh("cpu", (RANKS,))
@@ -165,4 +188,4 @@ class Dtensor(Rank):
 
 
 if __name__ == "__main__":
-    {"remex": Remex, "dense": Dense, "dtensor": Dtensor, "full": Full}[PEER]().serve()
+    {"remex": Remex, "dense": Dense, "ddp": Ddp, "dtensor": Dtensor, "full": Full}[PEER]().serve()

@@ -88,6 +88,36 @@ def test_writing_one_gradient_leaves_those_that_are_sent_unchanged():
     assert found == [[f"{values} [0, 0, 3, 3, 3]", values]] * 2
 
 
+def test_gradients_travel_in_their_order_in_memory_if_all_workers_have_the_same():
+    found = outputs(_NETWORK + """
+    from mxnet.ndarray import memory_format
+    images, loss = numbers.rand(8, 4, 64, 8, 8).astype('float32'), mx.gluon.loss.SoftmaxCrossEntropyLoss()
+    def train(store, alike, **options):
+        mx.random.seed(3)
+        net = mx.gluon.nn.HybridSequential()
+        net.add(*[mx.gluon.nn.Conv2D(channels, 3, in_channels=64, use_bias=False) for channels in (64, 64, 10)], mx.gluon.nn.GlobalAvgPool2D(), mx.gluon.nn.Flatten())
+        net.initialize(mx.init.Xavier())
+        weights = [p.data() for p in net.collect_params().values()]
+        trainer = mx.gluon.Trainer(net.collect_params(), 'sgd', {'learning_rate': 0.1, 'momentum': 0.9}, kvstore=store, **options)
+        for step in range(6):
+            with mx.autograd.record():
+                out = loss(net(mx.nd.array(images[step])), mx.nd.array(Y[step][:4]))
+            out.backward()
+            for weight in weights:
+                order = memory_format.standard if kv.rank and (not alike or step == 4) else memory_format.channels_last
+                order(weight.grad)
+            trainer.step(8)
+        return [w.asnumpy() for w in weights], len(store._overlap._last)
+
+    for options in {}, {'update_on_kvstore': False}:
+        for alike in True, False:
+            weights, last = train(mx.kv.create('dist_sync'), alike, **options)
+            expected, _ = train(Later('dist_sync'), alike, **options)
+            print(last, all((a == b).all() for a, b in zip(weights, expected)))
+    """, kind="dist_sync")
+    assert found == [["3 True", "0 True"] * 2] * 2
+
+
 def test_module_and_other_stores():
     found = outputs(_NETWORK + """
     net = mx.sym.FullyConnected(mx.sym.var('data'), num_hidden=1100, name='a')

@@ -173,3 +173,19 @@ def test_states_outlive_a_momentum(size):
     assert weight.asnumpy()[[0, -1]].tolist() == [0.5, 0.5] and state.asnumpy()[[0, -1]].tolist() == [-0.5, -0.5]
     mx.nd.sgd_mom_update(weight, grad, state, lr=0.25, out=weight)
     assert weight.asnumpy()[[0, -1]].tolist() == [0.25, 0.25]
+
+
+def test_rows_in_several_pieces():
+    """A gradient of more rows than are updated at a time."""
+    count, width = 5000, 128  # 2,048 rows of float32 at a time
+    weight, momentum = mx.nd.ones((2 * count, width)), mx.nd.ones((2 * count, width))
+    sparse = [array.tostype("row_sparse") for array in (weight, momentum)]
+    rows = np.arange(0, 2 * count, 2)
+    values = np.repeat(np.arange(count, dtype="float32")[:, None], width, 1)
+    grad = mx.nd.sparse.row_sparse_array((values, rows), shape=weight.shape)
+    sgd = mx.optimizer.SGD(learning_rate=0.5, momentum=0.5, rescale_grad=1, wd=0)
+    sgd.update(0, sparse[0], grad, sparse[1])
+    # momentum: 0.5 - 0.5 * gradient
+    expected = np.ones((2 * count, 1), "float32")
+    expected[::2, 0] += 0.5 - 0.5 * np.arange(count)
+    np.testing.assert_array_equal(sparse[0].asnumpy(), np.broadcast_to(expected, weight.shape))

@@ -136,6 +136,9 @@ class DistSyncKVStore(group.Member, KVStore):
                 hand_over(total._data, outs[k])
             return
         kept = [self._values[k] for k, _ in items]
+        for (_, total), value in zip(items, kept):
+            if total.stype == value.stype == "default" and total.ctx == value.ctx and memory_format.has_channels_last(total._data):
+                memory_format.like(value, total)
         if len(items) > 1 and all(a.stype == "default" and a.ctx == w.ctx for (_, a), w in zip(items, kept)):
             self._updater([k for k, _ in items], [a for _, a in items], kept)
         else:

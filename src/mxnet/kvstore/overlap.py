@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from ..ndarray import mutation_tracking
+from ..ndarray import memory_format, mutation_tracking
 from . import group
 
 #: Bit flags of a worker's state of early gradients, which it sends to the others.
@@ -61,6 +61,7 @@ class Overlap:
         self._seen: list[Any] = []
         self._buckets: list[list[Any]] | None = None
         self._where: dict[Any, int] = {}
+        self._last: set[Any] = set()  # keys whose gradients travel in channels-last order
         self._missing: dict[Any, int] = {}
         self._left: list[int] = []
         self._flights: list[_Flight] = []
@@ -95,7 +96,10 @@ class Overlap:
     def _plan(self) -> None:
         """Choose the buckets in worker 0's order of finished gradients; those that it did not finish are last."""
         doing = "the order of gradients"
-        self._net.agree([group.digest(doing, self._names)], doing)()
+        # Where all workers have the same order in memory, gradients need not be brought into another one.
+        last = [k for k in self._names if memory_format.has_channels_last(self._arrays[k][0]._raw())]
+        found = self._net.agree([group.digest(doing, self._names), group.digest(last)], doing)()
+        self._last = set(last) if all(numbers == found[0] for numbers in found) else set()
         positions = {k: i for i, k in enumerate(self._names)}
         seen = dict.fromkeys(self._seen) if self._seen else dict.fromkeys(reversed(self._names))
         order = torch.tensor([positions[k] for k in [*seen, *(k for k in self._names if k not in seen)]])
@@ -123,8 +127,10 @@ class Overlap:
     def _launch(self) -> None:
         names = self._buckets[len(self._flights)]  # type: ignore[index]
         sources = [(array, array._data) for k in names for array in self._arrays[k]]
-        totals = self._begin(names, [self._merge(k, self._arrays[k])._raw() for k in names], f"push of key {names[0]!r}", self._channel)
-        self._flights.append(_Flight(names, sources, totals))
+        tensors = [self._merge(k, self._arrays[k])._raw() for k in names]
+        tensors = [t.permute(0, 2, 3, 1) if k in self._last else t for k, t in zip(names, tensors)]
+        totals = self._begin(names, tensors, f"push of key {names[0]!r}", self._channel)
+        self._flights.append(_Flight(names, sources, (t.permute(0, 3, 1, 2) if k in self._last else t for k, t in zip(names, totals))))
 
     # -- in the step ---------------------------------------------------------------------------------------------------------------
 

@@ -61,6 +61,11 @@ def like(array: Any, other: Any) -> None:
         t.data = torch.empty_like(model, dtype=t.dtype).copy_(t.data)
 
 
+def has_channels_last(tensor: torch.Tensor) -> bool:
+    """Return True if the values are in channels-last order, and not in the standard one."""
+    return tensor.dim() == 4 and not tensor.is_contiguous() and tensor.is_contiguous(memory_format=torch.channels_last)
+
+
 def in_order(tensor: torch.Tensor) -> torch.Tensor:
     """Return a view of the values in memory order, for kernels that take no strides."""
     return tensor if tensor.is_contiguous() else tensor.permute(0, 2, 3, 1)

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 _data, _is_sparse = operator.attrgetter("_data"), operator.attrgetter("_is_sparse")
 _FUSED = torch.float32, torch.float64  # the types of torch's fused kernels on a CPU
 _FINE = 1e-8  # the smallest rate at which torch's fused SGD kernel, which receives 1 + rate, is exact to float32's last place
+# Bytes of the rows of one array that are updated at a time, on a CPU and on other devices: copies of all would take the memory of the gradient again.
+_CACHED, _MANY = 1 << 20, 1 << 26
 
 
 def apply(step: Callable[..., Any], weight: NDArray, grad: NDArray, states: Sequence[NDArray] = (), rows: bool = False,
@@ -36,7 +38,8 @@ def apply(step: Callable[..., Any], weight: NDArray, grad: NDArray, states: Sequ
     weight, grad : NDArray
     states : sequence of NDArray
     rows : bool
-        For a row sparse gradient, read and update only the stored rows of gradient, weight and states. Otherwise it is handled as dense.
+        For a row sparse gradient, read and update only the stored rows of gradient, weight and states; `step`, which must treat each row by itself,
+        gets some of them at a time. Otherwise it is handled as dense.
     in_place : callable, optional
         A `step` on whole tensors, with the numbers of the gradient's rows as the last argument; it returns False if it is not applicable.
     """
@@ -50,10 +53,12 @@ def apply(step: Callable[..., Any], weight: NDArray, grad: NDArray, states: Sequ
     if rows and isinstance(grad, RowSparseNDArray):
         index = grad._aux[0].long()
         if len(index) and not (in_place and in_place(tensors[0], grad._values, *tensors[1:], index)):
-            parts = [t.index_select(0, index) for t in tensors]
-            step(parts[0], grad._values, *parts[1:])
-            for tensor, part in zip(tensors, parts):
-                tensor.index_copy_(0, index, part)
+            count = max(1, (_CACHED if index.is_cpu else _MANY) // (grad._values[0].nbytes or 1))
+            for some, values in zip(index.split(count), grad._values.split(count)):
+                parts = [t.index_select(0, some) for t in tensors]
+                step(parts[0], values, *parts[1:])
+                for tensor, part in zip(tensors, parts):
+                    tensor.index_copy_(0, some, part)
     else:
         step(tensors[0], grad._raw(), *tensors[1:])
     for array, tensor in zip(arrays, tensors):

@@ -105,21 +105,40 @@ struct Share {  // the rows of one thread
   }
 };
 
-// Computes two sums for each channel over all rows, block by block; `add` adds a row to sums that have room for whole vectors: a part of a vector
-// that was just written takes long to be read.
+// The sums of a block of rows, of `width` vectors of channels from c on, or of the first `count` channels of one. They stay in registers; several rows
+// have sums of their own, as the next addition to one must wait for the last.
+template <int width, typename Add>
+inline __attribute__((always_inline)) void sum_block(int64_t from, int64_t to, int64_t c, int64_t count, double* first, double* second, Add add) {
+  constexpr int together = 4 / width;
+  vec a[4] = {}, b[4] = {};
+  int64_t row = from;
+  for (; row + together <= to; row += together)
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) add(row + i / width, c + i % width * kLanes, count, a[i], b[i]);
+  for (; row < to; ++row)
+#pragma GCC unroll 4
+    for (int i = 0; i < width; ++i) add(row, c + i * kLanes, count, a[i], b[i]);
+  for (int i = 0; i < width; ++i) {
+    for (int other = i + width; other < 4; other += width) a[i] += a[other], b[i] += b[other];
+    for (int64_t lane = 0; lane < count; ++lane) first[c + i * kLanes + lane] += a[i][lane], second[c + i * kLanes + lane] += b[i][lane];
+  }
+}
+
+// Computes two sums for each channel over all rows, block by block; `add` adds a vector of a row to two sums.
 template <typename Add>
 void reduce(int64_t rows, int64_t channels, int threads, std::vector<double>& first, std::vector<double>& second, Add add) {
   std::vector<double> parts(size_t(threads) * 2 * channels, 0.0);
 #pragma omp parallel num_threads(threads)
   {
     Share share(rows);
-    const int64_t room = (channels + kLanes - 1) / kLanes * kLanes;
-    std::vector<float> block(2 * room);
-    double* mine = parts.data() + size_t(share.thread) * 2 * channels;
+    double *mine = parts.data() + size_t(share.thread) * 2 * channels, *others = mine + channels;
     for (int64_t from = share.begin; from < share.end; from += kBlock) {
-      std::fill(block.begin(), block.end(), 0.f);
-      for (int64_t row = from; row < std::min(share.end, from + kBlock); ++row) add(row, block.data(), block.data() + room);
-      for (int64_t c = 0; c < channels; ++c) mine[c] += block[c], mine[channels + c] += block[room + c];
+      const int64_t to = std::min(share.end, from + kBlock);
+      int64_t c = 0;
+      for (; c + 4 * kLanes <= channels; c += 4 * kLanes) sum_block<4>(from, to, c, kLanes, mine, others, add);
+      for (; c + 2 * kLanes <= channels; c += 2 * kLanes) sum_block<2>(from, to, c, kLanes, mine, others, add);
+      for (; c + kLanes <= channels; c += kLanes) sum_block<1>(from, to, c, kLanes, mine, others, add);
+      if (c < channels) sum_block<1>(from, to, c, channels - c, mine, others, add);
     }
   }
   first.assign(channels, 0.0);
@@ -182,12 +201,10 @@ void forward(const Forward<T>& a, const BatchNormForwardParams& params, int thre
   std::vector<float> shift(channels), scale(channels), offset(channels);
   for (int64_t c = 0; c < channels; ++c) shift[c] = load(x + c, 1)[0];  // near the mean, so that the squares stay small
   const float* around = shift.data();
-  reduce(a.rows, channels, threads, sums, squares, [=](int64_t row, float* sum, float* square) {
-    over(channels, [=](int64_t c, int64_t count) __attribute__((always_inline)) {
-      const vec value = load(x + row * channels + c, count) - load(around + c, count);
-      store(sum + c, load(sum + c) + value);
-      store(square + c, load(square + c) + value * value);
-    });
+  reduce(a.rows, channels, threads, sums, squares, [=](int64_t row, int64_t c, int64_t count, vec& sum, vec& square) __attribute__((always_inline)) {
+    const vec value = load(x + row * channels + c, count) - load(around + c, count);
+    sum += value;
+    square += value * value;
   });
   const float momentum = params.momentum;
   for (int64_t c = 0; c < channels; ++c) {
@@ -253,17 +270,16 @@ void backward_as(const Backward<T>& a, bool streaming, int threads) {
   }
   const float *scale = of.scale.data(), *offset = of.offset.data();
   reduce(a.rows, channels, threads, sums, products,
-         [=, dout = a.dout, x = a.x, out = a.out, kept = a.masked, mean = a.mean](int64_t row, float* sum, float* product) {
-           const int64_t first = row * channels;
-           over(channels, [=](int64_t c, int64_t count) __attribute__((always_inline)) {
-             const vec in = load(x + first + c, count);
-             const vec before = residual && relu ? load(out + first + c, count) : in * load(scale + c, count) + load(offset + c, count);
-             const vec value = masked<relu>(load(dout + first + c, count), before);
-             if (residual) store(kept + first + c, value, count);
-             store(sum + c, load(sum + c) + value);
-             store(product + c, load(product + c) + value * (in - load(mean + c, count)));
-           });
-         });
+         [=, dout = a.dout, x = a.x, out = a.out, kept = a.masked, mean = a.mean](int64_t row, int64_t c, int64_t count, vec& sum, vec& product)
+             __attribute__((always_inline)) {
+               const int64_t at = row * channels + c;
+               const vec in = load(x + at, count);
+               const vec before = residual && relu ? load(out + at, count) : in * load(scale + c, count) + load(offset + c, count);
+               const vec value = masked<relu>(load(dout + at, count), before);
+               if (residual) store(kept + at, value, count);
+               sum += value;
+               product += value * (in - load(mean + c, count));
+             });
   for (int64_t c = 0; c < channels; ++c) {
     a.dbeta[c] = float(sums[c]);
     a.dgamma[c] = float(products[c] * a.deviation[c]);
