@@ -5,11 +5,13 @@ from ... import opencv
 from ...base import MXNetError
 from ...image_header import decode
 from ..dtypes import name_of
+from ..nn.common import same_type
 from ..registry import op
 from ..schema import AtLeast0, Device, Floats
 from ..shapes import unify
 from .common import require_image
 
+_BORDER_CONSTANT, _BORDER_ISOLATED = 0, 16  # OpenCV's
 _CV2_TYPES = (torch.uint8, torch.int16, torch.float32, torch.float64)
 
 
@@ -132,6 +134,9 @@ def _(in_shapes, out_shapes, *, w, h, interp):
     return [data], [out]
 
 
+cvimresize.dtype_rule(same_type)
+
+
 @op("_cvcopyMakeBorder")
 def cv_copy_make_border(src, *, top: int, bot: int, left: int, right: int, type: int = 0, value: float = 0.0, values: Floats = ()):
     """Put a border around an image (H, W, C): of OpenCV's border `type`, filled with `values` for each channel, or `value` for the first three.
@@ -149,14 +154,15 @@ def cv_copy_make_border(src, *, top: int, bot: int, left: int, right: int, type:
     array([[5., 7., 5.],
            [5., 5., 5.]], dtype=float32)
     """
-    cv2 = opencv.load()
     require_image("copyMakeBorder", src)
-    if type & ~cv2.BORDER_ISOLATED != cv2.BORDER_CONSTANT and not src.numel():  # OpenCV would loop forever
+    if type & ~_BORDER_ISOLATED != _BORDER_CONSTANT and not src.numel():  # OpenCV would loop forever
         raise MXNetError(f"copyMakeBorder: an image of shape {tuple(src.shape)} has no pixels that a border of type {type} could repeat")
     if src.dtype in (torch.int64, torch.bool):  # cv2 would return another type
         raise MXNetError(f"copyMakeBorder: OpenCV has no images of type {name_of(src.dtype)}; convert with astype")
+    if src.is_meta:  # inference does not load OpenCV
+        return src.new_empty((src.shape[0] + top + bot, src.shape[1] + left + right, src.shape[2]))
     fill = tuple(values) or (value, value, value, 0)
-    bordered = cv2.copyMakeBorder(src.detach().cpu().numpy(), top, bot, left, right, type, value=fill)
+    bordered = opencv.load().copyMakeBorder(src.detach().cpu().numpy(), top, bot, left, right, type, value=fill)
     return torch.from_numpy(bordered).reshape(bordered.shape[0], bordered.shape[1], src.shape[2]).to(src.device)
 
 
@@ -166,3 +172,6 @@ def _(in_shapes, out_shapes, *, top, bot, left, right, **_):
     if data is not None and len(data) == 3:
         out = unify(out, (data[0] + top + bot if data[0] >= 0 else -1, data[1] + left + right if data[1] >= 0 else -1, data[2]))
     return [data], [out]
+
+
+cv_copy_make_border.dtype_rule(same_type)
