@@ -95,7 +95,8 @@ def test_gradients_travel_in_their_order_in_memory_if_all_workers_have_the_same(
     def train(store, alike, **options):
         mx.random.seed(3)
         net = mx.gluon.nn.HybridSequential()
-        net.add(*[mx.gluon.nn.Conv2D(channels, 3, in_channels=64, use_bias=False) for channels in (64, 64, 10)], mx.gluon.nn.GlobalAvgPool2D(), mx.gluon.nn.Flatten())
+        net.add(*[mx.gluon.nn.Conv2D(channels, 3, in_channels=64, use_bias=False) for channels in (64, 64, 10)])
+        net.add(mx.gluon.nn.GlobalAvgPool2D(), mx.gluon.nn.Flatten())
         net.initialize(mx.init.Xavier())
         weights = [p.data() for p in net.collect_params().values()]
         trainer = mx.gluon.Trainer(net.collect_params(), 'sgd', {'learning_rate': 0.1, 'momentum': 0.9}, kvstore=store, **options)
