@@ -102,9 +102,9 @@ def steps(args):
         except worker_processes.Failed as error:
             missing = f"data parallel not measured ({str(error)[:120]})"
         medians = {peer: statistics.median(taken) for peer, taken in seconds.items() if taken}
-        whole = missing or f"data parallel {medians['ddp']:.2f} s ({medians['ddp'] / medians['remex']:.1f} x)"
+        data_parallel = missing or f"data parallel {medians['ddp']:.2f} s ({medians['ddp'] / medians['remex']:.1f} x)"
         by_hand = f"by hand {medians['dtensor']:.2f} s ({medians['dtensor'] / medians['remex']:.2f} x)"
-        results.append(f"{ranks} ranks {medians['remex']:.2f} s, {by_hand}, {whole}")
+        results.append(f"{ranks} ranks {medians['remex']:.2f} s, {by_hand}, {data_parallel}")
         reached = reached and medians["dtensor"] >= 0.95 * medians["remex"] and medians.get("ddp", 0) >= 10 * medians["remex"]
     return "; ".join(results), reached
 
