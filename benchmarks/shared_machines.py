@@ -127,8 +127,8 @@ def quiet(args):
     # A row is slower where two standard errors do not explain it.
     slower = {name: ratio for name, ratio in ratios.items() if ratio + 2 * errors[name] < 0.99}
     lowest = min(ratios, key=ratios.get)
-    return (f"{statistics.geometric_mean(ratios.values()):.2f} of {len(ratios)}; {len(slower)} slower; the lowest {ratios[lowest]:.3f} with a standard "
-            f"error of {errors[lowest]:.3f}, {lowest}"), not slower
+    return (f"{statistics.geometric_mean(ratios.values()):.2f} of {len(ratios)}; {len(slower)} slower; the lowest {ratios[lowest]:.3f} with a "
+            f"standard error of {errors[lowest]:.3f}, {lowest}"), not slower
 
 
 def _seconds_of_demo():
