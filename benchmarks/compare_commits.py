@@ -21,7 +21,7 @@ import call_overhead
 from harness import common, model_files, tasks, worker_processes
 
 KINDS = ("import", "calls", "networks")
-CLOSE = 0.05
+CLOSE = 0.05  # of a ratio to 1: differences of this size are within those of equal processes
 
 
 class Tree:

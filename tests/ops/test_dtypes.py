@@ -46,3 +46,8 @@ def test_arrays_stand_for_their_type_as_for_numpy():
 def test_texts_that_numpy_reads_as_descriptions_of_fields(dtype):
     with pytest.raises(TypeError, match="not understood"):
         dtypes.to_torch(dtype)
+
+
+def test_one_type_for_all_inputs_and_outputs():
+    assert dtypes.same_type([None, torch.float16], [None]) == ([torch.float16] * 2, [torch.float16])
+    assert dtypes.same_type([None], [torch.float64]) == ([torch.float64], [torch.float64])

@@ -81,3 +81,9 @@ def name_of(dtype: torch.dtype) -> str:
         if dtype in _COMPLEX:
             return _COMPLEX[dtype]
         raise MXNetError(f"{dtype} has no counterpart in MXNet; convert to one of {sorted(NAME_TO_TORCH)}") from None
+
+
+def same_type(in_types: Any, out_types: Any, **_: Any) -> Any:
+    """Infer one type for all inputs and outputs."""
+    dtype = next((t for t in (*in_types, *out_types) if t is not None), None)
+    return [t or dtype for t in in_types], [t or dtype for t in out_types]

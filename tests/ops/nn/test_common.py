@@ -43,8 +43,6 @@ def test_a_bias_that_was_switched_off():
 
 
 def test_types():
-    assert common.same_type([None, F16], [None]) == ([F16, F16], [F16])
-    assert common.same_type([None], [F64]) == ([F64], [F64])
     assert [common.param_type(t) for t in (F16, torch.bfloat16, F32, F64)] == [F32, F32, F32, F64]
     assert common.norm_types([F16, None], [None, None]) == ([F16, F32], [F16, F32])
     assert common.norm_types([None, F64], [F64, None, None]) == ([F64, F64], [F64, F64, F64])

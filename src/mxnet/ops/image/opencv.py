@@ -4,8 +4,7 @@ import torch
 from ... import opencv
 from ...base import MXNetError
 from ...image_header import decode
-from ..dtypes import name_of
-from ..nn.common import same_type
+from ..dtypes import name_of, same_type
 from ..registry import op
 from ..schema import AtLeast0, Device, Floats
 from ..shapes import unify

@@ -78,12 +78,6 @@ def check_bias(name: str, bias: Any, no_bias: bool) -> None:
                          f"{'none' if bias is None else 'one of shape ' + str(tuple(bias.shape))}")
 
 
-def same_type(in_types: Any, out_types: Any, **_: Any) -> Any:
-    """Infer one type for all inputs and outputs."""
-    dtype = next((t for t in (*in_types, *out_types) if t is not None), None)
-    return [t or dtype for t in in_types], [t or dtype for t in out_types]
-
-
 def param_type(dtype: Any) -> Any:
     """The type of a normalization's parameters: half-precision data keep theirs in float32."""
     return torch.float32 if dtype in HALF else dtype

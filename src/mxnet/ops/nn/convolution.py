@@ -6,6 +6,7 @@ import torch
 from ...base import MXNetError
 from ...kernels.conv.convolution import deconvolution as compiled_deconvolution
 from ...suggestions import shortened
+from ..dtypes import same_type
 from ..quantization.arithmetic import Quantized, holding, in_units_of_product, product_range
 from ..quantization.form import EightBits, Int8, quantized_form
 from ..registry import op
@@ -16,7 +17,6 @@ from .common import (
     bias_inputs,
     channels_last,
     check_bias,
-    same_type,
     shape_to_channels_first,
     shape_to_channels_last,
     to_channels_first,

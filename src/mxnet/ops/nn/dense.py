@@ -4,12 +4,13 @@ import torch
 from ...base import MXNetError
 from ...kernels.gemm.matmul import linear
 from .. import sparse_input_linear
+from ..dtypes import same_type
 from ..quantization.arithmetic import Quantized, holding, in_units_of_product, product_range
 from ..quantization.form import EightBits, Int8, quantized_form
 from ..registry import op
 from ..schema import AtLeast1
 from ..shapes import product
-from .common import assign, bias_inputs, check_bias, same_type
+from .common import assign, bias_inputs, check_bias
 
 
 @op("FullyConnected", aliases=("_npx_fully_connected", "_sparse_FullyConnected"), inputs_rule=bias_inputs, result_type="inputs", inplace_safe=True,

@@ -8,10 +8,11 @@ import torch
 
 from ...base import MXNetError
 from ...kernels.gemm.matmul import linear
+from ..dtypes import same_type
 from ..registry import Operator, get
 from ..shapes import product
 from ..traits import Attributes
-from .common import assign, same_type
+from .common import assign
 
 
 class DividedDense(Operator):

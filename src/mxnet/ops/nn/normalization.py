@@ -7,12 +7,13 @@ import torch
 from ...base import MXNetError
 from ...kernels.nn import lrn as kernels
 from .. import rendezvous
+from ..dtypes import same_type
 from ..quantization.arithmetic import INT8, UINT8, Quantized, calibrated, limit_of, store
 from ..quantization.form import EightBits, quantized_form
 from ..registry import op
 from ..schema import AtLeast0, Finite, Training
 from ..shapes import unify
-from .common import assign, check_axis, norm_types, same_type
+from .common import assign, check_axis, norm_types
 
 _functional = torch.nn.functional
 

@@ -6,11 +6,12 @@ import torch
 
 from ...base import MXNetError
 from ...kernels.nn import softmax as softmax_kernels
+from ..dtypes import same_type
 from ..elemwise.common import truth
 from ..registry import op
 from ..schema import Fraction
 from ..shapes import known, product, unify
-from .common import assign, minus_one_hot, same_type
+from .common import assign, minus_one_hot
 
 
 def _log_loss_gradient(out, label, ignore_label, smooth_alpha):

@@ -9,10 +9,11 @@ from ...base import MXNetError
 from ...kernels.nn import recurrent
 from ...suggestions import shortened
 from .. import random_state
+from ..dtypes import same_type
 from ..quantization.form import SHIFTED, Uint8, quantized_form
 from ..registry import op
 from ..schema import Fraction, Training
-from .common import assign, same_type
+from .common import assign
 from .rnn_layout import layout_of
 
 TORCH_FUNCTIONS: dict[str, Any] = {"rnn_relu": torch._VF.rnn_relu, "rnn_tanh": torch._VF.rnn_tanh, "lstm": torch._VF.lstm, "gru": torch._VF.gru}

@@ -5,10 +5,10 @@ import torch
 
 from ...base import MXNetError
 from ...kernels.nn import softmax as kernels
-from ..dtypes import name_of
+from ..dtypes import name_of, same_type
 from ..registry import op
 from ..shapes import unify
-from .common import assign, check_axis, minus_one_hot, same_type
+from .common import assign, check_axis, minus_one_hot
 
 _Types = Optional[Literal["float16", "float32", "float64"]]
 
