@@ -16,5 +16,5 @@ def tuned_from(monkeypatch, size, module):
 
 def forget_choices(monkeypatch, module):
     """Let a module of convolutions choose its algorithms anew, whatever other programs do meanwhile."""
-    monkeypatch.setattr(tuning, "reduced", lambda: False)
+    monkeypatch.setattr(tuning, "unreliable", lambda: False)
     monkeypatch.setattr(module, "_found", {})

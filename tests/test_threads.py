@@ -127,6 +127,29 @@ def test_threads_follow_what_others_leave(machine):
     assert torch.get_num_threads() == policy.count == 2 and policy.reason == "this process may use 2 cores"
 
 
+def test_kernels_are_benchmarked_for_one_thread_where_the_load_lasts(machine, monkeypatch):
+    policy = begun()
+    monkeypatch.setattr(threads, "policy", policy)
+
+    def after(seconds, own, others):
+        machine(seconds, own, others)
+        policy.look()
+        return threads.unreliable(), threads.of_kernels(), threads.usual()
+
+    assert after(0.3, 1.9, 0.05) == (False, 2, 2)
+    assert after(0.3, 0.7, 1.3) == (True, 1, 2)  # cached choices of one thread serve at once
+    assert after(2.9, 0.7, 1.3) == (True, 1, 2)
+    assert after(0.3, 0.7, 1.3) == (False, 1, 2)
+    seen = []
+    other = threading.Thread(target=lambda: (torch.set_num_threads(2), seen.append(threads.unreliable())))
+    other.start()
+    other.join()
+    assert seen == [True]  # only this thread has one
+    assert after(0.3, 1.0, 0.0) == (False, 1, 2)
+    assert after(0.3, 1.0, 0.0) == (False, 2, 2)
+    assert after(0.3, 0.7, 1.3) == (True, 1, 2)
+
+
 def test_a_part_of_a_core_is_left_alone(machine):
     policy = begun()
     machine(0.3, own=1.5, others=0.3)
@@ -200,7 +223,7 @@ def test_kernels_race_only_where_no_other_program_is_busy(monkeypatch, busy, kno
     monkeypatch.setattr(convolution.autotuner, "fastest", lambda name, runs: races.append(name) or "oneDNN")
     monkeypatch.setattr(convolution.autotuner, "get", lambda name: known)
     forget_choices(monkeypatch, convolution)
-    monkeypatch.setattr(tuning, "reduced", threads.reduced)
+    monkeypatch.setattr(tuning, "unreliable", threads.unreliable)
     monkeypatch.setattr(threads.policy, "full", 3)
     monkeypatch.setattr(threads.policy, "count", 1 if busy else 3)
     data, weight = (torch.ones(shape).contiguous(memory_format=torch.channels_last) for shape in ((8, 64, 28, 28), (64, 64, 3, 3)))

@@ -20,6 +20,7 @@ from . import environment, openmp
 STAT, CONTROL_GROUPS, OWN_GROUPS = pathlib.Path("/proc/stat"), pathlib.Path("/sys/fs/cgroup"), pathlib.Path("/proc/self/cgroup")
 _FIRST, _PERIOD = 0.1, 0.3  # seconds between two measurements: the system's resolution is a hundredth
 _ENOUGH = 0.35  # a core with this load still counts as free
+_LASTING = 3.0  # seconds with one thread after which kernels are benchmarked for it: a shorter load is not worth that
 _IDLE = slice(3, 5)  # fields of a processor's line: idle, and waiting for a disk
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 
@@ -78,12 +79,14 @@ class Policy:
         The time of the next measurement, on `time.perf_counter`'s clock.
     reason : str
         The reason for the current number.
+    lasting : bool
+        True if other programs have left one core only for seconds.
     """
 
     def __init__(self) -> None:
         self.full = self.count = 1
-        self.due, self.reason = math.inf, "not set up yet"
-        self._thread, self._last, self._calm = 0, (0.0, 0.0, 0.0), 0
+        self.due, self.reason, self.lasting = math.inf, "not set up yet", False
+        self._thread, self._last, self._calm, self._since = 0, (0.0, 0.0, 0.0), 0, 0.0
 
     def begin(self) -> None:
         """Choose the number of threads for the calling thread, and start measuring. Called once, at import."""
@@ -133,14 +136,15 @@ class Policy:
         self._calm = self._calm + 1 if wanted > self.count else 0
         if wanted < self.count or self._calm > 1:
             openmp.share(wanted)
-            self.count, self._calm = wanted, 0
+            self.count, self._calm, self._since = wanted, 0, at
             self.reason = f"{free:.1f} of {usable():g} cores are free" if wanted < self.full else f"this process may use {usable():g} cores"
+        self.lasting = self.count == 1 < self.full and at - self._since >= _LASTING
 
 
 policy = Policy()
 if hasattr(os, "register_at_fork"):
     # A forked process always computes with one thread (`environment.configure`). The hook is in C: a Python function could lose a Ctrl-C.
-    os.register_at_fork(after_in_child=functools.partial(vars(policy).update, full=1, count=1, due=math.inf, reason="this process was forked"))
+    os.register_at_fork(after_in_child=functools.partial(vars(policy).update, full=1, count=1, due=math.inf, lasting=False, reason="this process was forked"))
 
 
 def poll() -> None:
@@ -150,11 +154,24 @@ def poll() -> None:
 
 
 def reduced() -> bool:
-    """Return True if there are fewer threads than usual because other programs are busy; benchmarks are then unreliable."""
+    """Return True if there are fewer threads than usual because other programs are busy."""
     return policy.count < policy.full
+
+
+def unreliable() -> bool:
+    """Return True if a benchmark of kernels would be misled by other programs, or serve a few calls only.
+
+    With one thread it is reliable, since the thread's own time is measured, and worthwhile once the load has lasted.
+    """
+    return reduced() and not (policy.lasting and torch.get_num_threads() == 1)
 
 
 def usual() -> int:
     """Return the number of threads when no other program is busy; cached results for a number of threads have this as their key."""
     count = torch.get_num_threads()
     return policy.full if reduced() and count in (1, policy.count) else count  # another number was set by the user since the last `look`
+
+
+def of_kernels() -> int:
+    """Return the number of threads for which kernels are chosen: `usual`, but one where they run on one."""
+    return 1 if torch.get_num_threads() == 1 else usual()

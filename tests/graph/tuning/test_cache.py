@@ -454,7 +454,7 @@ def test_layers_of_native_choose_no_algorithm_for_the_one_comparison(backend, st
     shipped("test_counting")
     store.another()
     postponed = []
-    monkeypatch.setattr(tuning, "reduced", lambda: False)  # whatever other programs do
+    monkeypatch.setattr(tuning, "unreliable", lambda: False)  # whatever other programs do
     monkeypatch.setattr(cache, "run", lambda *args: postponed.append(tuning.postponed()) or inference_states.run(*args))
     assert right(network()) and postponed == [True] and not tuning.postponed()
 

@@ -74,7 +74,7 @@ def test_what_came_with_the_package_serves_where_nothing_is_kept(clock, autotune
 
 def test_paused_benchmarks_are_paused_in_one_thread(monkeypatch):
     found = []
-    monkeypatch.setattr(module, "reduced", lambda: False)  # whatever other programs do
+    monkeypatch.setattr(module, "unreliable", lambda: False)  # whatever other programs do
     with module.paused():
         other = threading.Thread(target=lambda: found.append(module.postponed()))
         other.start()

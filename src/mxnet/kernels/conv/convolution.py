@@ -13,7 +13,7 @@ from typing import Any, Optional
 
 import torch
 
-from ...threads import usual
+from ...threads import of_kernels
 from ..gemm import amx, matmul
 from ..memory.transpose import permute_copy
 from ..runtime.contract import Kernel
@@ -77,7 +77,7 @@ class Layer:
 
     def run(self, way: str, first: torch.Tensor, weight: torch.Tensor, steps: tuple[int, ...], *others: Any) -> Any:
         """Return the result of the fastest algorithm; `first` is the data, or the gradient of the result."""
-        key = way, first.dtype, first.shape, weight.shape, steps, usual()
+        key = way, first.dtype, first.shape, weight.shape, steps, of_kernels()
         name = _found.get(key)
         if name is None or self.exact:
             name = _choose(key, self.exact, first, weight, steps, others)

@@ -7,7 +7,7 @@ from typing import Optional
 
 import torch
 
-from ...threads import usual
+from ...threads import of_kernels
 from ..gemm import amx
 from ..runtime.contract import Kernel, Plan
 from ..runtime.parameters import DepthwiseParams, PrepackedConvParams
@@ -213,7 +213,7 @@ class PrepackedConv(StridedOutputLayer):
 
     def _fastest(self, data: torch.Tensor, rivals: Sequence[str]) -> str:
         """Return the fastest of the direct algorithm and `rivals` for data of this shape, benchmarked once for each machine."""
-        threads = usual()
+        threads = of_kernels()
         key = data.shape, self._numbers(), threads
         found = _found.get(key)
         if found is not None:

@@ -11,7 +11,7 @@ from typing import Any, Optional
 
 import torch
 
-from ...threads import usual
+from ...threads import of_kernels
 from ..runtime.contract import Kernel
 from ..runtime.tuning import Autotuner, postponed
 from . import amx
@@ -51,7 +51,7 @@ def product(a: torch.Tensor, b: torch.Tensor, bias: Optional[torch.Tensor], memo
         way, arrays = "gradient of data", (a, b)
     else:
         return library()
-    key = way, a.shape, b.shape, bias is None, usual()
+    key = way, a.shape, b.shape, bias is None, of_kernels()
     found = _found.get(key)
     if found == LIBRARY or found is None and postponed():
         return library()

@@ -16,7 +16,7 @@ import torch
 from ... import environment, interrupts, processor
 from ...base import MXNetError
 from ...files import atomic_write
-from ...threads import reduced
+from ...threads import unreliable
 from . import libraries
 from .measurement import LAYER, benchmark, thread_seconds
 
@@ -54,8 +54,8 @@ def paused() -> Iterator[None]:
 
 
 def postponed() -> bool:
-    """Return True if a choice that is not cached has to wait: there are fewer threads than usual, or benchmarks are `paused` in this thread."""
-    return reduced() or getattr(_here, "paused", False)
+    """Return True if a choice that is not cached has to wait: other programs are busy, or benchmarks are `paused` in this thread."""
+    return unreliable() or getattr(_here, "paused", False)
 
 
 def shipped_file(name: str) -> pathlib.Path:
