@@ -15,7 +15,12 @@ import sys
 from harness import common, cpu_quota
 
 WORKER = os.path.join(common.WORKERS, "contention_worker.py")
-LOOP = [sys.executable, "-c", "while True: pass"]
+LOOP = [sys.executable, "-c", """
+import os
+while os.getppid() == int(os.environ["PARENT"]):  # a killed benchmark leaves no loop behind
+    for _ in range(1_000_000):
+        pass
+"""]
 QUOTA = 0.5  # of a core
 CLOSE = 0.8  # from this ratio of two times to its inverse they are measured again
 CORES = sorted(os.sched_getaffinity(0))
@@ -30,7 +35,7 @@ def alone():
 @contextlib.contextmanager
 def beside_loops():
     """Yield none, while one busy loop runs for each core."""
-    loops = [subprocess.Popen(LOOP) for _ in CORES]
+    loops = [subprocess.Popen(LOOP, env={**os.environ, "PARENT": str(os.getpid())}) for _ in CORES]
     try:
         yield None
     finally:

@@ -3,7 +3,8 @@
     python benchmarks/first_seconds.py --mxnet-python /opt/oracle/bin/python          # writes benchmarks/results/first_seconds.md
 
 The first process has an empty tuning cache (its MXNET_HOME has compiled kernels only, as in a wheel), the second one has the cache of the first.
-Seconds count from the end of the first call, whose time has a column. The other libraries run in processes of their own, in turns with Remex.
+Seconds count from the end of the first call, whose time has a column. The other libraries run in processes of their own, in turns with Remex; where
+the steady state is close to the best of them, figures are medians of thrice as many rounds.
 """
 import argparse
 import math
@@ -15,6 +16,7 @@ import tempfile
 from harness import common, model_files, tasks, worker_processes
 
 FIRST, LAST = 4.0, 3.0  # seconds at the beginning of a run, and at its end, in the steady state
+CLOSE = 1.1  # rows with a steady state of at most so many times the best of the others are measured again: processes alone differ by a tenth
 PEERS = (tasks.OPENVINO, tasks.RUNTIME, tasks.MXNET, tasks.MKLDNN)
 
 
@@ -38,9 +40,9 @@ def rate(answer, begin, end, batch):
 
 
 def measure(row, args):
-    """Return the rates (images a second) and times (seconds) of a row; None where Remex or all others fail."""
+    """Return the rates (images a second) and times (seconds) of a row, the other libraries' by name; None where Remex or all others fail."""
     from mxnet.kernels.runtime import libraries
-    batch, rates = row["batch"], {}
+    batch, others = row["batch"], {}
     with tempfile.TemporaryDirectory() as home:
         shutil.copytree(libraries.folder(), os.path.join(home, "kernels"), ignore=shutil.ignore_patterns("*.json"))
         os.environ["MXNET_HOME"] = home
@@ -49,10 +51,21 @@ def measure(row, args):
         del os.environ["MXNET_HOME"]
     for peer in PEERS:
         if not worker_processes.missing(peer, args.mxnet_python) and (answer := run_worker(peer, row, FIRST, args)):
-            rates[peer.name] = rate(answer, 0.0, FIRST, batch)
+            others[peer.name] = rate(answer, 0.0, FIRST, batch)
     return {"first": rate(first, 0.0, FIRST, batch), "second": rate(second, 0.0, FIRST, batch),
             "settled": rate(first, args.seconds - LAST, args.seconds, batch), "after": first["settled"], "call": first["first"],
-            "again": second["first"], "best": max(rates.items(), key=lambda item: item[1])} if first and second and rates else None
+            "again": second["first"], **others} if first and second and others else None
+
+
+def medians(samples):
+    """Return the medians of what `measure` gave, and as ``"best"`` the name and the rate of the fastest of the others; None without samples."""
+    samples = [sample for sample in samples if sample]
+    if not samples:
+        return None
+    after = sorted(math.inf if s["after"] is None else s["after"] for s in samples)[(len(samples) - 1) // 2]
+    values = {key: statistics.median(s[key] for s in samples if key in s) for key in samples[0] if key != "after"}
+    best = max(((peer.name, values[peer.name]) for peer in PEERS if peer.name in values), key=lambda item: item[1])
+    return {**values, "after": None if after == math.inf else after, "best": best}
 
 
 def mean(results, kind):
@@ -75,14 +88,17 @@ def table(results):
 
 
 def collect(networks, batches, args):
-    """Return what `measure` gives, by row; `args` has the options ``mxnet_python``, ``seconds`` and ``folder``."""
+    """Return what `medians` gives, by row; `args` has the options ``mxnet_python``, ``rounds``, ``seconds`` and ``folder``."""
     results = {}
     for name in networks:
         model_files.ensure_network(name, args.folder)
         for batch in batches:
             row = {"task": "scoring", "network": name, "batch": batch, "dtype": "float32"}
             model_files.export_onnx(row, args.folder)
-            values = measure(row, args)
+            samples = [measure(row, args) for _ in range(args.rounds)]
+            values = medians(samples)
+            if values and values["settled"] <= CLOSE * values["best"][1]:
+                values = medians(samples + [measure(row, args) for _ in range(2 * args.rounds)])
             print(tasks.label(row), values, flush=True)
             if values:
                 results[tasks.label(row)] = values
@@ -99,6 +115,7 @@ def write(results, mxnet_python, folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     common.add_arguments(parser)
+    parser.set_defaults(rounds=1)
     parser.add_argument("--networks", default=",".join(tasks.NETWORKS), help="by comma")
     parser.add_argument("--batches", default="1,16", help="by comma")
     parser.add_argument("--seconds", type=float, default=14.0, help="length of the first process")

@@ -150,7 +150,7 @@ def demo(args):
            f"geometric means >= 1.10, 1.25, 1.25; none under 0.97 in the end; tuned within {SECONDS_TO_TUNE:g} s")
 def first(args):
     rates = first_seconds.collect(tasks.NETWORKS[:2] if args.quick else tasks.NETWORKS, [1, 16],
-                                  argparse.Namespace(mxnet_python=args.mxnet_python, seconds=7.0, folder=args.folder))
+                                  argparse.Namespace(mxnet_python=args.mxnet_python, rounds=1, seconds=7.0, folder=args.folder))
     if not args.quick:
         first_seconds.write(rates, args.mxnet_python, args.results)
     means = [first_seconds.mean(rates, kind) for kind in ("first", "second", "settled")]
