@@ -22,7 +22,7 @@ while os.getppid() == int(os.environ["PARENT"]):  # a killed benchmark leaves no
         pass
 """]
 QUOTA = 0.5  # of a core
-CLOSE = 0.8  # from this ratio of two times to its inverse they are measured again
+CLOSE, LONGER = 0.8, 4  # from this ratio of two times to its inverse they are measured again, so many times as long
 CORES = sorted(os.sched_getaffinity(0))
 
 
@@ -95,18 +95,20 @@ def table(results):
     return "\n".join(lines)
 
 
+def _samples(pythons, condition, name, seconds, rounds):
+    return common.interleave({p: (lambda p=p: measure(pythons[p], condition, name, seconds) if pythons[p] else None) for p in pythons}, rounds, list)
+
+
 def collect(mxnet_python, seconds, rounds, only="", conditions=tuple(CONDITIONS)):
-    """Return the milliseconds of a step of Remex and of MXNet, by step and condition: medians of the rounds, thrice as many where they are close."""
+    """Return the milliseconds of a step of Remex and of MXNet, by step and condition: medians of the rounds; close ones are of longer processes."""
     results, pythons = {}, {"Remex": sys.executable, "MXNet": mxnet_python}
     for name in step_names():
         if only not in name:
             continue
         for condition in conditions:
-            measures = {p: (lambda p=p, row=(condition, name): measure(pythons[p], *row, seconds) if pythons[p] else None) for p in pythons}
-            samples = common.interleave(measures, rounds, list)
+            samples = _samples(pythons, condition, name, seconds, rounds)
             if all(samples.values()) and CLOSE <= statistics.median(samples["Remex"]) / statistics.median(samples["MXNet"]) <= 1 / CLOSE:
-                more = common.interleave(measures, 2 * rounds, list)
-                samples = {p: samples[p] + more[p] for p in pythons}
+                samples = _samples(pythons, condition, name, LONGER * seconds, 2 * rounds)
             ours, theirs = results[name, condition] = [statistics.median(samples[p]) if samples[p] else None for p in ("Remex", "MXNet")]
             print(name, condition, ours, theirs, flush=True)
     return results

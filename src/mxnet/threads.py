@@ -144,7 +144,8 @@ class Policy:
 policy = Policy()
 if hasattr(os, "register_at_fork"):
     # A forked process always computes with one thread (`environment.configure`). The hook is in C: a Python function could lose a Ctrl-C.
-    os.register_at_fork(after_in_child=functools.partial(vars(policy).update, full=1, count=1, due=math.inf, lasting=False, reason="this process was forked"))
+    os.register_at_fork(after_in_child=functools.partial(
+        vars(policy).update, full=1, count=1, due=math.inf, lasting=False, reason="this process was forked"))
 
 
 def poll() -> None:
