@@ -17,7 +17,8 @@ from harness import common, cpu_quota
 WORKER = os.path.join(common.WORKERS, "contention_worker.py")
 LOOP = [sys.executable, "-c", """
 import os
-while os.getppid() == int(os.environ["PARENT"]):  # a killed benchmark leaves no loop behind
+parent = os.getppid()
+while os.getppid() == parent:  # a killed benchmark leaves no loop behind
     for _ in range(1_000_000):
         pass
 """]
@@ -35,7 +36,7 @@ def alone():
 @contextlib.contextmanager
 def beside_loops():
     """Yield none, while one busy loop runs for each core."""
-    loops = [subprocess.Popen(LOOP, env={**os.environ, "PARENT": str(os.getpid())}) for _ in CORES]
+    loops = [subprocess.Popen(LOOP) for _ in CORES]
     try:
         yield None
     finally:

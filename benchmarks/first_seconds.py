@@ -53,8 +53,8 @@ def measure(row, args):
         if not worker_processes.missing(peer, args.mxnet_python) and (answer := run_worker(peer, row, FIRST, args)):
             others[peer.name] = rate(answer, 0.0, FIRST, batch)
     return {"first": rate(first, 0.0, FIRST, batch), "second": rate(second, 0.0, FIRST, batch),
-            "settled": rate(first, args.seconds - LAST, args.seconds, batch), "after": first["settled"], "call": first["first"],
-            "again": second["first"], **others} if first and second and others else None
+            "settled": rate(first, args.seconds - LAST, args.seconds, batch), "call": first["first"], "again": second["first"],
+            "after": math.inf if first["settled"] is None else first["settled"], **others} if first and second and others else None
 
 
 def medians(samples):
@@ -62,10 +62,9 @@ def medians(samples):
     samples = [sample for sample in samples if sample]
     if not samples:
         return None
-    after = sorted(math.inf if s["after"] is None else s["after"] for s in samples)[(len(samples) - 1) // 2]
-    values = {key: statistics.median(s[key] for s in samples if key in s) for key in samples[0] if key != "after"}
+    values = {key: statistics.median(s[key] for s in samples if key in s) for key in samples[0]}
     best = max(((peer.name, values[peer.name]) for peer in PEERS if peer.name in values), key=lambda item: item[1])
-    return {**values, "after": None if after == math.inf else after, "best": best}
+    return {**values, "best": best}
 
 
 def mean(results, kind):
@@ -82,8 +81,7 @@ def table(results):
     for name, values in results.items():
         peer, best = values["best"]
         cells = [f"{values[k] / best:.2f}" for k in kinds]
-        after = f"{values['after']:.1f}" if values["after"] is not None else "-"
-        lines.append(f"| {name} | {best:.4g}, {peer} | {' | '.join(cells)} | {after} | {values['call']:.2f} | {values['again']:.2f} |")
+        lines.append(f"| {name} | {best:.4g}, {peer} | {' | '.join(cells)} | {values['after']:.1f} | {values['call']:.2f} | {values['again']:.2f} |")
     return "\n".join([*lines, f"| geometric mean | | {' | '.join(f'{mean(results, k):.2f}' for k in kinds)} | | | |"])
 
 

@@ -155,8 +155,8 @@ def first(args):
         first_seconds.write(rates, args.mxnet_python, args.results)
     means = [first_seconds.mean(rates, kind) for kind in ("first", "second", "settled")]
     ends = {name: values["settled"] / values["best"][1] for name, values in rates.items()}
-    slowest, latest = min(ends, key=ends.get), max(rates, key=lambda name: rates[name]["after"] or 0.0)
-    after = rates[latest]["after"] or 0.0
+    slowest, latest = min(ends, key=ends.get), max(rates, key=lambda name: rates[name]["after"])
+    after = rates[latest]["after"]
     text = f"{', '.join(f'{m:.2f}' for m in means)}; the lowest in the end {ends[slowest]:.2f}, {slowest}"
     reached = all(m >= goal for m, goal in zip(means, (1.10, 1.25, 1.25))) and ends[slowest] >= 0.97 and after <= SECONDS_TO_TUNE
     return f"{text}; the last tuned after {after:.1f} s, {latest}", reached

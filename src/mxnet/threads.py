@@ -20,7 +20,7 @@ from . import environment, openmp
 STAT, CONTROL_GROUPS, OWN_GROUPS = pathlib.Path("/proc/stat"), pathlib.Path("/sys/fs/cgroup"), pathlib.Path("/proc/self/cgroup")
 _FIRST, _PERIOD = 0.1, 0.3  # seconds between two measurements: the system's resolution is a hundredth
 _ENOUGH = 0.35  # a core with this load still counts as free
-_LASTING = 3.0  # seconds with one thread after which kernels are benchmarked for it: a shorter load is not worth that
+_LASTING = 3.0  # seconds with one thread after which kernels are chosen for it: a shorter load is not worth benchmarks
 _IDLE = slice(3, 5)  # fields of a processor's line: idle, and waiting for a disk
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 
@@ -79,13 +79,11 @@ class Policy:
         The time of the next measurement, on `time.perf_counter`'s clock.
     reason : str
         The reason for the current number.
-    lasting : bool
-        True if other programs have left one core only for seconds.
     """
 
     def __init__(self) -> None:
         self.full = self.count = 1
-        self.due, self.reason, self.lasting = math.inf, "not set up yet", False
+        self.due, self.reason = math.inf, "not set up yet"
         self._thread, self._last, self._calm, self._since = 0, (0.0, 0.0, 0.0), 0, 0.0
 
     def begin(self) -> None:
@@ -107,6 +105,11 @@ class Policy:
         """Stop adapting the number of threads: the user sets it."""
         self.full = self.count = torch.get_num_threads()
         self.due, self.reason = math.inf, "torch.set_num_threads, or OpenMP's own function, was called"
+
+    @property
+    def lasting(self) -> bool:
+        """True if other programs have left one core only for seconds, as of the last measurement."""
+        return self.count == 1 < self.full and self._last[0] - self._since >= _LASTING
 
     @staticmethod
     def _now() -> tuple[float, float, float] | None:
@@ -138,14 +141,12 @@ class Policy:
             openmp.share(wanted)
             self.count, self._calm, self._since = wanted, 0, at
             self.reason = f"{free:.1f} of {usable():g} cores are free" if wanted < self.full else f"this process may use {usable():g} cores"
-        self.lasting = self.count == 1 < self.full and at - self._since >= _LASTING
 
 
 policy = Policy()
 if hasattr(os, "register_at_fork"):
     # A forked process always computes with one thread (`environment.configure`). The hook is in C: a Python function could lose a Ctrl-C.
-    os.register_at_fork(after_in_child=functools.partial(
-        vars(policy).update, full=1, count=1, due=math.inf, lasting=False, reason="this process was forked"))
+    os.register_at_fork(after_in_child=functools.partial(vars(policy).update, full=1, count=1, due=math.inf, reason="this process was forked"))
 
 
 def poll() -> None:
@@ -159,14 +160,6 @@ def reduced() -> bool:
     return policy.count < policy.full
 
 
-def unreliable() -> bool:
-    """Return True if a benchmark of kernels would be misled by other programs, or serve a few calls only.
-
-    With one thread it is reliable, since the thread's own time is measured, and worthwhile once the load has lasted.
-    """
-    return reduced() and not (policy.lasting and torch.get_num_threads() == 1)
-
-
 def usual() -> int:
     """Return the number of threads when no other program is busy; cached results for a number of threads have this as their key."""
     count = torch.get_num_threads()
@@ -174,5 +167,11 @@ def usual() -> int:
 
 
 def of_kernels() -> int:
-    """Return the number of threads for which kernels are chosen: `usual`, but one where they run on one."""
-    return 1 if torch.get_num_threads() == 1 else usual()
+    """Return the number of threads for which kernels are chosen: `usual`, but one where the load of other programs has lasted for seconds."""
+    count = usual()
+    return 1 if count > 1 and torch.get_num_threads() == 1 and policy.lasting else count
+
+
+def unreliable() -> bool:
+    """Return True if other programs would mislead a benchmark of kernels; one for a single thread measures that thread's own time."""
+    return reduced() and of_kernels() > 1
