@@ -244,7 +244,7 @@ def backward(heads: NDArray | Sequence[NDArray], head_grads: NDArray | Sequence[
     training = mode.training
     mode.training = train_mode
     explicit = [node for node in nodes if type(node) is ExplicitNode]
-    call: Any = (explicit_calls.backward, explicit, tensors, seeds, variables) if explicit else (
+    call: Any = (explicit_calls.backward, explicit, tensors, seeds, variables, retain_graph) if explicit else (
         differentiation.backward, tensors, seeds, retain_graph)
     try:
         if tensors and light:

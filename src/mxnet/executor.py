@@ -198,15 +198,23 @@ class Executor:
         graph, outputs, recorded, wanted = self._explicit
         self._explicit = None
         seeds = [self._seed(i, output, out_grads) if through else None for i, (output, through) in enumerate(zip(outputs, graph.recorded))]
-        arguments = recorded, seeds, {k: memory_format.reusable(self.grad_arrays[i]) if self._reqs[i] == "write" else None for k, i in wanted}
+        numbers, reached = dict(wanted), set[int]()
+
+        def receive(k: int, gradient: torch.Tensor) -> None:
+            i = numbers[k]
+            reached.add(i)
+            Marked(self.grad_arrays[i], self._reqs[i]).receive(gradient)
+
+        def lend(k: int) -> torch.Tensor | None:
+            return memory_format.reusable(self.grad_arrays[numbers[k]]) if self._reqs[numbers[k]] == "write" else None
+
         with no_grad():
-            gradients = openmp.alone(graph.backward, *arguments) if self._single_threaded else graph.backward(*arguments)
-        reached = dict(zip((i for _, i in wanted), gradients))
+            if self._single_threaded:
+                openmp.alone(graph.backward, recorded, seeds, receive, lend)
+            else:
+                graph.backward(recorded, seeds, receive, lend)
         for i, req in enumerate(self._reqs):
-            gradient = reached.get(i)
-            if gradient is not None:
-                Marked(self.grad_arrays[i], req).receive(gradient)
-            elif req == "write":
+            if req == "write" and i not in reached:
                 self.grad_arrays[i][:] = 0
 
     def _new_watcher(self, callback: Callable[[str, NDArray], object]) -> ExecutorWatcher:

@@ -8,7 +8,7 @@ in it, such as those of users, would return something else. Where the result its
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 import torch
@@ -38,8 +38,12 @@ class ExplicitCall(Protocol):
     inputs: Sequence[tuple[int, torch.Tensor]]
     light: bool
 
-    def backward(self, gradient: torch.Tensor, memory: Mapping[int, torch.Tensor | None]) -> Sequence[torch.Tensor | None]:
-        """Return the gradients of `inputs`, given that of the result; each place comes with memory in which its gradient may be written, or None."""
+    def backward(self, gradient: torch.Tensor, receive: Callable[[int, torch.Tensor], object], lend: Callable[[int], torch.Tensor | None],
+                 keep: bool) -> None:
+        """Compute the gradients of `inputs`, given that of the result; with `keep` it can be called again.
+
+        ``receive(place, gradient)`` gets each as soon as it is complete. ``lend(place)`` returns memory in which it may be written, or None.
+        """
 
     def reads(self) -> Sequence[torch.Tensor]:
         """Return all tensors that the call has read."""
@@ -66,8 +70,11 @@ def accepts(info: Any, tensor: torch.Tensor) -> bool:
     return type(info) is Marked or info is not None and type(info.node) is ExplicitNode and info.node.call.result is tensor
 
 
-def backward(nodes: Iterable[ExplicitNode], heads: Sequence[torch.Tensor], seeds: Sequence[torch.Tensor], variables: Iterable[Marked]) -> None:
+def backward(nodes: Iterable[ExplicitNode], heads: Sequence[torch.Tensor], seeds: Sequence[torch.Tensor], variables: Iterable[Marked],
+             keep: bool) -> None:
     """Give `variables` the gradients of `heads`, which have the gradients `seeds`; `nodes` are all explicit calls on the way.
+
+    With `keep` they can be differentiated again.
 
     Raises
     ------
@@ -94,7 +101,7 @@ def backward(nodes: Iterable[ExplicitNode], heads: Sequence[torch.Tensor], seeds
                 result.grad = None
             gradient = sums.pop(id(result), None)
             if gradient is not None:
-                _backward_one(node, gradient, sums, read)
+                _backward_one(node, gradient, sums, read, keep)
     finally:
         for variable in variables:
             variable.partial = False
@@ -102,19 +109,18 @@ def backward(nodes: Iterable[ExplicitNode], heads: Sequence[torch.Tensor], seeds
             node.call.result.grad = None
 
 
-def _backward_one(node: ExplicitNode, gradient: torch.Tensor, sums: dict[int, torch.Tensor], read: set[int]) -> None:
+def _backward_one(node: ExplicitNode, gradient: torch.Tensor, sums: dict[int, torch.Tensor], read: set[int], keep: bool) -> None:
     call, infos = node.call, node.inputs
-    memory = {place: _lendable(infos[place], read) for place, _ in call.inputs}
-    with no_grad():
-        gradients = call.backward(gradient, memory)
-    for (place, tensor), own in zip(call.inputs, gradients):
-        info = infos[place]
-        if own is None:
-            continue
-        if type(info) is Marked:
-            info.receive(own)
+    results = {place: tensor for place, tensor in call.inputs if type(infos[place]) is not Marked}
+
+    def receive(place: int, own: torch.Tensor) -> None:
+        if place in results:
+            _add(sums, results[place], own)
         else:
-            _add(sums, tensor, own)
+            infos[place].receive(own)
+
+    with no_grad():
+        call.backward(gradient, receive, lambda place: _lendable(infos[place], read), keep)
 
 
 def _add(sums: dict[int, torch.Tensor], result: torch.Tensor, gradient: torch.Tensor) -> None:
@@ -157,10 +163,23 @@ def gradients(nodes: Iterable[ExplicitNode], heads: Sequence[torch.Tensor], vari
                     totals[i] = gradient if total is None else total + gradient
 
     add(heads, seeds)
-    for i, node in enumerate(order, len(variables)):
-        total = totals[i]
-        if total is not None:
+    for number, node in enumerate(order, len(variables)):
+        total = totals[number]
+        if total is None:
+            continue
+        if create_graph:
             add([node.call.again()], [total])
+            continue
+        tensors = dict(node.call.inputs)
+
+        def receive(place: int, gradient: torch.Tensor, tensors: Mapping[int, torch.Tensor] = tensors) -> None:
+            for i, tensor in enumerate(wanted):
+                if tensor is tensors[place]:
+                    before = totals[i]
+                    totals[i] = gradient if before is None else before + gradient
+
+        with no_grad():
+            node.call.backward(total, receive, lambda place: None, True)
     return totals[:len(variables)]
 
 

@@ -4,10 +4,13 @@ import torch
 
 import mxnet as mx
 from mxnet import kernels
+from mxnet.gluon import nn
 from mxnet.graph.runtime import explicit_gradients
+from mxnet.graph.runtime.session import Session
 from mxnet.ops import differentiation
 from mxnet.ops.nn.training_layers import DenseLayers
 
+backward_of_torch = differentiation.backward
 pytestmark = pytest.mark.skipif(kernels.load("gemm/mlp_training") is None, reason="no C++ compiler")
 
 
@@ -172,3 +175,130 @@ def test_wrong_shapes_get_the_usual_error():
     executor.arg_dict["second_weight"]._data = torch.zeros(3, 7)
     with pytest.raises(mx.MXNetError, match="second"):
         executor.forward(is_train=True)
+
+
+def residual_network(size=16):
+    """Return a hybridized network of convolutions and batch norms with a shortcut, a loss and a batch; its weights are the same at each call."""
+    class Block(mx.gluon.HybridBlock):
+        def __init__(self):
+            super().__init__()
+            self.first, self.norm = nn.Conv2D(16, 3, padding=1, in_channels=16), nn.BatchNorm(in_channels=16)
+            self.last, self.second = nn.Conv2D(16, 3, padding=1, use_bias=False, in_channels=16), nn.BatchNorm(in_channels=16)
+
+        def hybrid_forward(self, F, x):
+            return F.relu(x + self.second(self.last(F.relu(self.norm(self.first(x))))))
+
+    net = nn.HybridSequential()
+    net.add(Block(), Block(), nn.GlobalAvgPool2D(), nn.Dense(6, activation="relu", in_units=16), nn.Dense(5, in_units=6))
+    net.initialize()
+    for i, parameter in enumerate(net.collect_params().values()):
+        if "running" not in parameter.name:
+            parameter.set_data(mx.nd.array(np.sin(np.arange(np.prod(parameter.shape)) + i).reshape(parameter.shape) / 4))
+    net.hybridize()
+    data = mx.nd.array(np.cos(np.arange(8 * 16 * size * size)).reshape(8, 16, size, size))
+    loss = mx.gluon.loss.SoftmaxCrossEntropyLoss()
+    loss.hybridize()
+
+    def forward():
+        with mx.autograd.record():
+            return loss(net(data), mx.nd.arange(8) % 5)
+    forward().backward()  # before it, weights are not in the order that the kernels read
+    return net, forward
+
+
+def trained(size=16, retained=False):
+    """Return the loss, the gradients and the moving averages of a step of `residual_network`."""
+    net, forward = residual_network(size)
+    out = forward()
+    out.backward(retain_graph=retained)
+    if retained:
+        out.backward()
+    parameters = net.collect_params().values()
+    return [out.asnumpy(), *[(p.data() if p.grad_req == "null" else p.grad()).asnumpy() for p in parameters]]
+
+
+def trained_by_torch(monkeypatch, size=16):
+    with monkeypatch.context() as patch:
+        patch.setattr(explicit_gradients.ExplicitGraph, "forward", lambda self, inputs: None)
+        return trained(size)
+
+
+def test_convolutions_and_batch_norms(monkeypatch, no_autograd):
+    found = trained()
+    with monkeypatch.context() as patch:
+        patch.setattr(differentiation, "backward", backward_of_torch)
+        right = trained_by_torch(patch)
+    check(found, right)
+    assert np.abs(right[1]).max() > 1e-3 and np.abs(right[-3]).max() > 0
+
+
+def test_a_second_backward_of_convolutions(no_autograd):
+    check(trained(retained=True), trained())
+
+
+def test_layers_that_no_kernel_takes_are_recorded_one_by_one(monkeypatch):
+    right = trained_by_torch(monkeypatch, 4)  # of 2,048 elements, less than a batch norm's kernel takes
+    calls, of = [], explicit_gradients._RecordedByTorch.of
+    monkeypatch.setattr(explicit_gradients._RecordedByTorch, "of", lambda step, arguments: calls.append(step.function) or of(step, arguments))
+    check(trained(4), right)
+    assert len(calls) > 4
+
+
+def test_moving_averages_are_written_once(monkeypatch):
+    right = trained_by_torch(monkeypatch)
+    # The fully connected layer refuses after all batch norms have run.
+    with monkeypatch.context() as patch:
+        patch.setattr(DenseLayers, "saving", lambda *args: None)
+        check(trained(), right)
+
+    def fails(*args):
+        raise RuntimeError("no memory")
+    with monkeypatch.context() as patch:
+        patch.setattr(DenseLayers, "saving", fails)
+        check(trained(), right)
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_grad_of_convolutions(create_graph, monkeypatch):
+    right = trained_by_torch(monkeypatch)
+    net, forward = residual_network()
+    parameters = list(net.collect_params().values())
+    variables = [p.data() for p in parameters if p.grad_req != "null"]
+    found = iter(mx.autograd.grad(forward(), variables, create_graph=create_graph, retain_graph=True))
+    check([p.data().asnumpy() if p.grad_req == "null" else next(found).asnumpy() for p in parameters], right[1:])
+
+
+def test_grad_runs_the_graph_once(monkeypatch):
+    net, forward = residual_network()
+    runs, run = [], Session.run
+    monkeypatch.setattr(Session, "run", lambda self, *args, **kwargs: runs.append(1) or run(self, *args, **kwargs))
+    mx.autograd.grad(forward(), [net[0].first.weight.data()])
+    assert not runs
+
+
+def test_backward_releases_what_each_layer_has_saved(monkeypatch):
+    saved, backward = [], explicit_gradients.ExplicitGraph.backward
+
+    def watched(self, recorded, *args):
+        backward(self, recorded, *args)
+        saved.append([s is not None for s in recorded.saved])
+    monkeypatch.setattr(explicit_gradients.ExplicitGraph, "backward", watched)
+    trained(retained=True)
+    (head, body), (head_again, body_again) = saved[2:4], saved[4:]
+    assert all(head) and sum(body) > 8
+    assert not any(head_again) and not any(body_again)
+
+
+def test_intermediate_values_that_no_gradient_reads_are_released():
+    call = residual_network()[1]()._autograd.node.inputs[0].node.call
+    left = [value for value in call._recorded.values[call.graph.inputs:] if value is not None]
+    assert [value.shape for value in left] == [(8, 5)]
+
+
+def test_a_graph_of_many_other_operators_is_left_to_torch(monkeypatch):
+    calls = []
+    backward = differentiation.backward
+    monkeypatch.setattr(differentiation, "backward", lambda *args, **kwargs: (calls.append(1), backward(*args, **kwargs))[1])
+    x = mx.sym.FullyConnected(mx.sym.exp(mx.sym.sin(mx.sym.var("data"))), num_hidden=3)
+    step(bound(mx.sym.SoftmaxOutput(x, mx.sym.var("label")), (4,)))
+    assert calls == [1]

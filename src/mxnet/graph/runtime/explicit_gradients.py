@@ -1,33 +1,62 @@
 """Training steps of graphs whose gradients are functions of their own, without torch's autograd.
 
-In a small network torch takes as long as the kernels: it makes a node for each call and each variable, and its engine visits them. Where every
-node on the way to a gradient is a chain of fully connected layers, or an operator with MXNet's own gradient, such as an output layer, these are
-called one after another: a step of `Module` with Adam on an MLP of three layers of 128 takes 1.04 instead of 1.40 ms (batch 64, Intel Xeon, 2 cores).
+In a small network torch takes as long as the kernels: it makes a node for each call and each variable, and its engine visits them. Where most
+nodes on the way to a gradient are layers with functions for it (fully connected ones, convolutions, batch norms), or operators with MXNet's own
+gradient, such as an output layer, these are called one after another: a step of `Module` with Adam on an MLP of three layers of 128 takes 1.04
+instead of 1.40 ms (batch 64, Intel Xeon, 2 cores). Torch records the others one by one.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import torch
 from torch import fx
 
+from ...ops import differentiation
+from ...ops.grad_mode import GradMode
 from ...ops.nn.training_layers import ExplicitLayer
+from ..passes import layout
 from ..program import FxNode, is_stochastic, mutates_inputs, operator_of
 
 _MOST_SHAPES = 256  # programs whose shapes never repeat must not fill the memory
+_IN_OTHER_ORDER = (layout.channels_last, layout.standard)
 
 
 class _Step(NamedTuple):
     """A call of a function, on values and, for `ExplicitLayer`, tuples of values: their places, or None."""
 
     function: Callable
-    gradient: Callable | None  # None where none is wanted
+    gradient: Callable | None  # an operator's own, or None
     places: tuple[Any, ...]
     attributes: dict[str, Any]
     out: int
     flat: list[Any]  # `places` without their structure
     wanted: list[bool]  # for each of these, True if a gradient goes through it
+    by_torch: bool = False  # True if torch records the call
+    unread: tuple[int, ...] = ()  # places of values that nothing needs after it
+    first_of: tuple[int, ...] = ()  # places of inputs that no step before it reads: its gradients complete theirs
+
+
+class _RecordedByTorch(NamedTuple):
+    """A single call that torch has recorded."""
+
+    out: torch.Tensor
+    leaves: list[Any]  # the inputs, in the order of `_Step.flat`; None for those without a gradient
+
+    @classmethod
+    def of(cls, step: _Step, arguments: Sequence[Any]) -> _RecordedByTorch:
+        leaves = [t.detach().requires_grad_() if want else None for t, want in zip(arguments, step.wanted)]
+        with GradMode(True):
+            out = step.function(*[t if leaf is None else leaf for t, leaf in zip(arguments, leaves)], **step.attributes)
+        return cls(out, leaves)
+
+    def gradients(self, dout: torch.Tensor, keep: bool) -> list[torch.Tensor | None]:
+        if not self.out.requires_grad:
+            return [None] * len(self.leaves)
+        inputs = [leaf for leaf in self.leaves if leaf is not None]
+        found = iter(differentiation.gradients([self.out], inputs, [dout], keep))
+        return [None if leaf is None else next(found) for leaf in self.leaves]
 
 
 class Recorded(NamedTuple):
@@ -49,24 +78,35 @@ class ExplicitGraph:
         The places of the results.
     differentiable : set of int
         The places of values that depend on an input whose gradient is wanted.
+
+    Attributes
+    ----------
+    written : list of int
+        The places of inputs to which a run writes, such as moving averages.
     """
 
     def __init__(self, steps: list[_Step], inputs: int, outputs: list[int], differentiable: set[int]):
-        self._steps, self.inputs, self._outputs, self._differentiable = steps, inputs, outputs, differentiable
+        self._steps, self.inputs, self._outputs, self._differentiable = _with_uses(steps, inputs, outputs), inputs, outputs, differentiable
         self._refused: set[tuple[torch.Size, ...]] = set()  # shapes of inputs that a kernel did not take: what came before it was in vain
+        self._ran_slowly = False  # as the first run may, before which weights are not in the order of the kernels yet
         self.recorded = [place in differentiable for place in outputs]  # for each result, True if a gradient goes through it
         self.has_one_result = self.recorded == [True] and outputs[0] >= inputs  # of its own, through which a gradient goes
+        self.written = [step.flat[i] for step in steps if isinstance(step.function, ExplicitLayer) for i in step.function.writes]
 
     @classmethod
     def of(cls, module: fx.GraphModule, wanted: Sequence[int]) -> ExplicitGraph | None:
-        """Return the graph of a module with gradients for the inputs in these places; None if others than explicit gradients are needed."""
+        """Return the graph of a module with gradients for the inputs in these places; None if torch's autograd is needed, or as fast."""
         places: dict[FxNode, int] = {node: i for i, node in enumerate(n for n in module.graph.nodes if n.op == "placeholder")}
         steps: list[_Step] = []
         differentiable, inputs = set(wanted), len(places)
         for node in module.graph.nodes:
             if node.op == "output":
                 results = (node.args[0],) if isinstance(node.args[0], fx.Node) else tuple(node.args[0])
-                return cls(steps, inputs, [places[r] for r in results], differentiable) if all(r in places for r in results) else None
+                by_torch = sum(step.by_torch for step in steps)
+                if any(r not in places for r in results) or not _is_worthwhile(steps, by_torch):
+                    return None
+                graph = cls(steps, inputs, [places[r] for r in results], differentiable)
+                return graph if all(place < inputs for place in graph.written) else None
             if node.op != "placeholder":
                 step = _step(node, places, differentiable)
                 if step is None:
@@ -77,53 +117,105 @@ class ExplicitGraph:
 
     def forward(self, inputs: Sequence[torch.Tensor]) -> tuple[list[torch.Tensor], Recorded] | None:
         """Return the results and what `backward` needs; None if a kernel does not take these inputs."""
-        values, saved = list(inputs), list[Any]()
         if self._refused and tuple([t.shape for t in inputs]) in self._refused:
             return None
+        written = self.values_written(inputs)
+        try:
+            run = self._forward(inputs)
+        except BaseException:
+            self.restore(inputs, written)
+            raise
+        if run is None:
+            self.restore(inputs, written)
+        return run
+
+    def values_written(self, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        """Return copies of the inputs to which a run writes."""
+        return [inputs[place].clone() for place in self.written]
+
+    def restore(self, inputs: Sequence[torch.Tensor], values: Sequence[torch.Tensor]) -> None:
+        """Give the inputs to which a run has written these values again."""
+        for place, value in zip(self.written, values):
+            inputs[place].data.copy_(value)  # torch need not know: another run writes to them
+
+    def _forward(self, inputs: Sequence[torch.Tensor]) -> tuple[list[torch.Tensor], Recorded] | None:
+        values, saved, by_torch = list[Any](inputs), list[Any](), 0
         for step in self._steps:
             arguments = [_at(values, place) for place in step.places]
-            if isinstance(step.function, ExplicitLayer) and step.gradient is not None:
-                call = step.function.saving(*arguments)
-                if call is None:
-                    self._refused = {*(self._refused if len(self._refused) < _MOST_SHAPES else ()), tuple([t.shape for t in inputs])}
-                    return None
+            for_gradients: Any = None
+            layer = step.function if isinstance(step.function, ExplicitLayer) and any(step.wanted) else None
+            call = None if layer is None else layer.saving(*arguments, **step.attributes)
+            if call is not None:
                 result, for_gradients = call
-                saved.append(for_gradients)
+            elif layer is not None and not layer.recorded_where_unfit:
+                self._refuse(inputs)
+                return None
+            elif layer is not None or step.by_torch:
+                by_torch += 1
+                for_gradients = _RecordedByTorch.of(step, arguments)
+                result = for_gradients.out.detach() if isinstance(for_gradients.out, torch.Tensor) else None
             else:
                 result = step.function(*arguments, **step.attributes)
-                saved.append(None)
             if not isinstance(result, torch.Tensor):
+                self._refuse(inputs)
                 return None
+            saved.append(for_gradients)
             values.append(result)
+            for place in step.unread:
+                values[place] = None
+        if not _is_worthwhile(self._steps, by_torch):
+            if self._ran_slowly:
+                self._refuse(inputs)  # from the next run on
+            self._ran_slowly = True
         return [values[place] for place in self._outputs], Recorded(values, saved)
 
-    def backward(self, recorded: Recorded, seeds: Sequence[torch.Tensor | None],
-                 wanted: Mapping[int, torch.Tensor | None]) -> list[torch.Tensor | None]:
-        """Return the gradients of the inputs in these places, given those of the results; None for an input that none reaches.
+    def _refuse(self, inputs: Sequence[torch.Tensor]) -> None:
+        self._refused = {*(self._refused if len(self._refused) < _MOST_SHAPES else ()), tuple([t.shape for t in inputs])}
 
-        Each place comes with memory in which its gradient may be written, or None.
+    def backward(self, recorded: Recorded, seeds: Sequence[torch.Tensor | None], receive: Callable[[int, torch.Tensor], object],
+                 lend: Callable[[int], torch.Tensor | None] = lambda place: None, keep: bool = False) -> None:
+        """Compute the gradients of the inputs, given those of the results; with `keep` this can be called again.
+
+        ``receive(place, gradient)`` gets each as soon as it is complete. ``lend(place)`` is called at most once for each, before, and returns memory
+        in which it may be written, or None.
         """
-        gradients: dict[int, torch.Tensor] = {}
-        memory = dict(wanted)
+        gradients, lent = _Gradients(), set[int]()
         for place, seed in zip(self._outputs, seeds):
             if seed is not None and place in self._differentiable:
-                _add(gradients, place, seed)
-        for step, saved in zip(reversed(self._steps), reversed(recorded.saved)):
+                gradients.add(place, seed, False)
+        for number in reversed(range(len(self._steps))):
+            step, saved = self._steps[number], recorded.saved[number]
+            if not keep:
+                recorded.saved[number] = None  # its memory is free as soon as it is used
             dout = gradients.pop(step.out, None)
-            if dout is None or step.gradient is None:
-                continue
-            own = isinstance(step.function, ExplicitLayer)
-            if own:
-                # The memory is not for a second gradient of the same input, which is added.
-                results = step.function.gradients(saved, dout, step.wanted, [memory.pop(place, None) for place in step.flat])
-            else:
-                values = recorded.values
-                results = step.gradient((dout,), tuple([values[place] for place in step.flat]), (values[step.out],), **step.attributes)
-            for place, want, gradient in zip(step.flat, step.wanted, results if isinstance(results, (tuple, list)) else (results,)):
-                if gradient is not None and want:
-                    # An operator may hand on what it got, which is not the variable's own.
-                    _add(gradients, place, gradient if own or place >= self.inputs else gradient.clone())
-        return list(map(gradients.get, wanted))
+            if dout is not None and any(step.wanted):
+                memory: list[torch.Tensor | None] = [None] * len(step.flat)
+                if isinstance(step.function, ExplicitLayer):
+                    for i, (place, want) in enumerate(zip(step.flat, step.wanted)):
+                        if want and place < self.inputs and place not in lent:  # a second gradient of the same input is added
+                            memory[i] = lend(place)
+                            lent.add(place)
+                self._backward_one(step, saved, recorded.values, dout, memory, gradients, keep)
+            for place in step.first_of:
+                if place in gradients:
+                    receive(place, gradients.pop(place))
+        for place in [place for place in gradients if place < self.inputs]:  # of inputs that are handed on
+            receive(place, gradients.pop(place))
+
+    def _backward_one(self, step: _Step, saved: Any, values: Sequence[torch.Tensor], dout: torch.Tensor, memory: Sequence[torch.Tensor | None],
+                      gradients: _Gradients, keep: bool) -> None:
+        own = False  # True if no gradient shares its memory with another tensor
+        results: Any = None
+        if isinstance(saved, _RecordedByTorch):
+            results = saved.gradients(dout, keep)
+        elif isinstance(step.function, ExplicitLayer):
+            own, results = True, step.function.gradients(saved, dout, step.wanted, memory)
+        elif step.gradient is not None:
+            results = step.gradient((dout,), tuple([values[place] for place in step.flat]), (values[step.out],), **step.attributes)
+        for place, want, gradient in zip(step.flat, step.wanted, results if isinstance(results, (tuple, list)) else (results,)):
+            if gradient is not None and want:
+                # An operator may hand on what it got, which is not the variable's own.
+                gradients.add(place, gradient if own or place >= self.inputs else gradient.clone(), own)
 
 
 class ExplicitCall:
@@ -150,9 +242,10 @@ class ExplicitCall:
         self.inputs: Sequence[tuple[int, torch.Tensor]] = [(place, recorded.values[place]) for place in wanted]
         self._recorded: Recorded | None = recorded
 
-    def backward(self, gradient: torch.Tensor, memory: Mapping[int, torch.Tensor | None]) -> list[torch.Tensor | None]:
-        """Return the gradients of the inputs, given that of the result; each place comes with memory for its gradient, or None."""
-        return self.graph.backward(self._needed(), [gradient], memory)
+    def backward(self, gradient: torch.Tensor, receive: Callable[[int, torch.Tensor], object], lend: Callable[[int], torch.Tensor | None],
+                 keep: bool) -> None:
+        """Compute the gradients of the inputs, given that of the result; see `ExplicitGraph.backward`."""
+        self.graph.backward(self._needed(), [gradient], receive, lend, keep)
 
     def reads(self) -> Sequence[torch.Tensor]:
         """Return all tensors that the call has read."""
@@ -160,7 +253,12 @@ class ExplicitCall:
 
     def again(self) -> torch.Tensor:
         """Return the result of another run, recorded by torch."""
-        return self._run(self.reads())[0]
+        inputs = self.reads()
+        written = self.graph.values_written(inputs)
+        try:
+            return self._run(inputs)[0]
+        finally:
+            self.graph.restore(inputs, written)
 
     def free(self) -> None:
         """Release what `backward` and `again` need."""
@@ -177,29 +275,68 @@ def _at(values: Sequence[Any], place: Any) -> Any:
     return tuple([None if p is None else values[p] for p in place]) if isinstance(place, tuple) else values[place]
 
 
-def _add(gradients: dict[int, torch.Tensor], place: int, gradient: torch.Tensor) -> None:
-    before = gradients.get(place)
-    gradients[place] = gradient if before is None else before + gradient
+class _Gradients(dict[int, torch.Tensor]):
+    """Gradients of values, by their places."""
+
+    def __init__(self) -> None:
+        self._own: set[int] = set()  # places whose gradient shares its memory with no other tensor
+
+    def add(self, place: int, gradient: torch.Tensor, own: bool) -> None:
+        """Add a gradient to that of a value; `own` if it shares its memory with no other tensor."""
+        before = self.get(place)
+        if before is None:
+            self[place] = gradient
+            if own:
+                self._own.add(place)
+        elif place in self._own and before.dtype is gradient.dtype:
+            before.add_(gradient)
+        elif own and before.dtype is gradient.dtype:
+            self[place] = gradient.add_(before)
+            self._own.add(place)
+        else:
+            self[place] = before + gradient
+            self._own.add(place)
+
+
+def _is_worthwhile(steps: Sequence[_Step], by_torch: int) -> bool:
+    """Return False if torch would record so many calls one by one that it is faster with all of them."""
+    return 3 * by_torch <= sum(any(step.wanted) for step in steps)
+
+
+def _with_uses(steps: list[_Step], inputs: int, outputs: list[int]) -> list[_Step]:
+    """Return the steps with what nothing needs after each, no later step, no gradient and not the caller; and with what none before it reads."""
+    needed = {*outputs, *(place for step in steps if step.gradient is not None for place in (*step.flat, step.out))}
+    read: set[int] = set()
+    for i, step in enumerate(steps):
+        first = {place for place, want in zip(step.flat, step.wanted) if want and place < inputs} - read
+        read |= first
+        steps[i] = step._replace(first_of=tuple(first))
+    for i, step in reversed(list(enumerate(steps))):
+        unread = {place for place in (*step.flat, step.out) if place is not None and place >= inputs} - needed
+        needed |= unread
+        steps[i] = step._replace(unread=tuple(unread))
+    return steps
 
 
 def _step(node: FxNode, places: dict[FxNode, int], differentiable: set[int]) -> _Step | None:
     """Return the step of a node, and add its place to `differentiable` if a gradient goes through it; None if it needs torch's autograd."""
-    if node.op != "call_function" or is_stochastic(node) or mutates_inputs(node):
+    if node.op != "call_function" or is_stochastic(node) or mutates_inputs(node) or any(isinstance(v, fx.Node) for v in node.kwargs.values()):
         return None
     try:
         arguments = tuple([tuple([None if n is None else places[n] for n in a]) if isinstance(a, tuple) else places[a] for a in node.args])
     except (KeyError, TypeError):  # a constant
         return None
     flat = [place for entry in arguments for place in (entry if isinstance(entry, tuple) else (entry,))]
-    out, wanted = len(places), [place in differentiable for place in flat]
-    op = operator_of(node)
-    if not any(wanted):
-        return _Step(node.target, None, arguments, dict(node.kwargs), out, flat, wanted)
-    if isinstance(node.target, ExplicitLayer):
-        step = _Step(node.target, node.target.gradients, arguments, {}, out, flat, wanted)
-    elif op is not None and op.own_gradient is not None and node.target is op.fn and op.num_outputs == 1:
-        step = _Step(op.raw, op.own_gradient, arguments, dict(node.kwargs), out, flat, wanted)
+    wanted = [place in differentiable for place in flat]
+    function, gradient, by_torch, op = node.target, None, False, operator_of(node)
+    if not any(wanted) or isinstance(function, ExplicitLayer):
+        pass
+    elif op is not None and op.own_gradient is not None and function is op.fn and op.num_outputs == 1:
+        function, gradient = op.raw, op.own_gradient
+    elif function in _IN_OTHER_ORDER or op is not None and function is op.fn and op.num_outputs == 1 and len(flat) == len(arguments):
+        by_torch = True
     else:
         return None
-    differentiable.add(len(places))
-    return step
+    if any(wanted):
+        differentiable.add(len(places))
+    return _Step(function, gradient, arguments, dict(node.kwargs), len(places), flat, wanted, by_torch)

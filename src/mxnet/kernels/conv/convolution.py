@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
 import torch
 
@@ -119,6 +119,36 @@ def convolution(data: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | N
     return _Convolution.apply(data, _single(weight, data), _single(bias, data), steps, layer or _EXACT)
 
 
+class Saved(NamedTuple):
+    """What the gradients need."""
+
+    data: torch.Tensor
+    weight: torch.Tensor
+    steps: tuple[int, ...]
+
+
+def saving(layer: Layer, data: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, **attributes: Any) -> tuple[torch.Tensor, Saved] | None:
+    """Return the result of `convolution` and the argument of `gradients`, without torch's autograd; None where the kernel does not fit."""
+    steps = _steps(attributes)
+    if not _fits(data, weight, bias, steps):
+        return None
+    weight = _single(weight, data)
+    return layer.run("forward", data, weight, steps, _single(bias, data)), Saved(data, weight, steps)
+
+
+def gradients(layer: Layer, saved: Saved, dout: torch.Tensor, wanted: Sequence[bool]) -> list[torch.Tensor | None]:
+    """Return the gradients of data, weight and bias, None for those not `wanted`."""
+    data, weight, steps = saved
+    dout = dout.contiguous(memory_format=_LAST)
+    dx = dw = db = None
+    if wanted[0]:
+        dx = layer.run("gradient of data", dout, weight, steps, data.shape)
+    biased = len(wanted) > 2 and wanted[2]
+    if wanted[1] or biased:
+        dw, db = layer.run("gradient of weights", dout, weight, steps, data, biased)
+    return [dx, dw, db][:len(wanted)]
+
+
 def _steps(attributes):
     return (*(attributes.get("stride") or (1, 1)), *(attributes.get("pad") or (0, 0)), *(attributes.get("dilate") or (1, 1)))
 
@@ -177,13 +207,7 @@ class _Convolution(torch.autograd.Function):
             found = torch.ops.aten.convolution_backward(dout, data, weight.to(data.dtype), [weight.shape[0]] if ctx.biased else None,
                                                         *_in_pairs(ctx.steps), False, [0, 0], 1, wanted)
             return found[0], *[None if t is None else t.float() for t in found[1:]], None, None
-        dout = dout.contiguous(memory_format=_LAST)
-        dx = dw = db = None
-        if wanted[0]:
-            dx = ctx.layer.run("gradient of data", dout, weight, ctx.steps, data.shape)
-        if wanted[1] or wanted[2]:
-            dw, db = ctx.layer.run("gradient of weights", dout, weight, ctx.steps, data, wanted[2])
-        return dx, dw, db, None, None
+        return *gradients(ctx.layer, Saved(data, weight, ctx.steps), dout, wanted), None, None
 
 
 def _direct(name, weight):

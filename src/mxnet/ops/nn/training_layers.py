@@ -20,47 +20,27 @@ from .normalization import batch_norm as batch_norm_operator
 from .softmax import log_softmax
 
 
-class ConvolutionLayer(direct.Layer):
-    """``Convolution`` in two dimensions and one group, by the fastest algorithm for the shapes; the attributes are those of the operator."""
-
-    __name__ = "convolution"  # the name in generated code and profiles
-
-    def __call__(self, data: torch.Tensor, weight: torch.Tensor, bias: Optional[torch.Tensor] = None, **attributes: Any) -> torch.Tensor:
-        out = direct.convolution(data, weight, bias, self, **attributes)
-        return convolution.fn(data, direct.cast(weight, data), direct.cast(bias, data), **attributes) if out is None else out
-
-
-def batch_norm(data: torch.Tensor, gamma: torch.Tensor, beta: torch.Tensor, moving_mean: torch.Tensor, moving_var: torch.Tensor,
-               residual: Optional[torch.Tensor] = None, *, bias: Optional[torch.Tensor] = None, relu: bool = False, training: bool = False,
-               **attributes: Any) -> torch.Tensor:
-    """Return ``relu(BatchNorm(data + bias) + residual)``; `bias` (C,), `residual` and `relu` are optional.
-
-    `attributes` are those of BatchNorm.
-    """
-    out = None
-    if training and data.is_cuda:
-        out = fused_on_gpu.batch_norm(data, gamma, beta, moving_mean, moving_var, residual, bias=bias, relu=relu, **attributes)
-    if out is None and bias is not None:
-        data = data + bias.to(data.dtype).view(data.shape[1], *[1] * (data.dim() - 2))
-    if training and not data.is_cuda:
-        out = fused.batch_norm(data, gamma, beta, moving_mean, moving_var, residual, relu=relu, **attributes)
-    if out is None:
-        out = batch_norm_operator.fn(data, gamma, beta, moving_mean, moving_var, training=training, **attributes)
-        out = out if residual is None else out + residual
-        out = torch.relu_(out) if relu else out  # no gradient reads the overwritten values
-    return out
-
-
 class ExplicitLayer(abc.ABC):
-    """A layer that also computes its gradients by functions of its own, without torch's autograd."""
+    """A layer that also computes its gradients by functions of its own, without torch's autograd.
+
+    Attributes
+    ----------
+    writes : tuple of int
+        The numbers of the inputs to which a call writes.
+    recorded_where_unfit : bool
+        True if a call that no kernel takes is recorded by torch alone; otherwise the whole graph is.
+    """
+
+    writes: tuple[int, ...] = ()
+    recorded_where_unfit = False
 
     @abc.abstractmethod
-    def __call__(self, *inputs: Any) -> torch.Tensor:
+    def __call__(self, *inputs: Any, **attributes: Any) -> torch.Tensor:
         """Return the result, recorded by torch if torch records."""
 
     @abc.abstractmethod
-    def saving(self, *inputs: Any) -> Any:
-        """Return the result and what `gradients` needs, recording nothing; None if no kernel takes these inputs."""
+    def saving(self, *inputs: Any, **attributes: Any) -> Any:
+        """Return the result and what `gradients` needs, recording nothing; None, before anything is written, if no kernel takes these inputs."""
 
     @abc.abstractmethod
     def gradients(self, saved: Any, dout: torch.Tensor, wanted: Sequence[bool],
@@ -69,6 +49,62 @@ class ExplicitLayer(abc.ABC):
 
         `memory` has a tensor, or None, for each, in which the gradient may be written.
         """
+
+
+class ConvolutionLayer(direct.Layer, ExplicitLayer):
+    """``Convolution`` in two dimensions and one group, by the fastest algorithm for the shapes; the attributes are those of the operator."""
+
+    __name__ = "convolution"  # the name in generated code and profiles
+    recorded_where_unfit = True
+
+    def __call__(self, data: torch.Tensor, weight: torch.Tensor, bias: Optional[torch.Tensor] = None,  # type: ignore[override]
+                 **attributes: Any) -> torch.Tensor:
+        out = direct.convolution(data, weight, bias, self, **attributes)
+        return convolution.fn(data, direct.cast(weight, data), direct.cast(bias, data), **attributes) if out is None else out
+
+    def saving(self, data: torch.Tensor, weight: torch.Tensor, bias: Optional[torch.Tensor] = None,  # type: ignore[override]
+               **attributes: Any) -> Any:
+        return direct.saving(self, data, weight, bias, **attributes)
+
+    def gradients(self, saved: Any, dout: torch.Tensor, wanted: Sequence[bool],
+                  memory: Sequence[Optional[torch.Tensor]]) -> Optional[Sequence[Optional[torch.Tensor]]]:
+        return direct.gradients(self, saved, dout, wanted)
+
+
+class BatchNorm(ExplicitLayer):
+    """``relu(BatchNorm(data + bias) + residual)``; `bias` (C,), `residual` and `relu` are optional. Other attributes are those of the operator."""
+
+    __name__ = "batch_norm"  # the name in generated code and profiles
+    writes = (3, 4)
+    recorded_where_unfit = True
+
+    def __call__(self, data: torch.Tensor, gamma: torch.Tensor, beta: torch.Tensor, moving_mean: torch.Tensor,  # type: ignore[override]
+                 moving_var: torch.Tensor, residual: Optional[torch.Tensor] = None, *, bias: Optional[torch.Tensor] = None, relu: bool = False,
+                 training: bool = False, **attributes: Any) -> torch.Tensor:
+        out = None
+        if training and data.is_cuda:
+            out = fused_on_gpu.batch_norm(data, gamma, beta, moving_mean, moving_var, residual, bias=bias, relu=relu, **attributes)
+        if out is None and bias is not None:
+            data = data + bias.to(data.dtype).view(data.shape[1], *[1] * (data.dim() - 2))
+        if training and not data.is_cuda:
+            out = fused.batch_norm(data, gamma, beta, moving_mean, moving_var, residual, relu=relu, **attributes)
+        if out is None:
+            out = batch_norm_operator.fn(data, gamma, beta, moving_mean, moving_var, training=training, **attributes)
+            out = out if residual is None else out + residual
+            out = torch.relu_(out) if relu else out  # no gradient reads the overwritten values
+        return out
+
+    def saving(self, data: torch.Tensor, gamma: torch.Tensor, beta: torch.Tensor, moving_mean: torch.Tensor,  # type: ignore[override]
+               moving_var: torch.Tensor, residual: Optional[torch.Tensor] = None, *, training: bool = False, **attributes: Any) -> Any:
+        return fused.saving(data, gamma, beta, moving_mean, moving_var, residual, **attributes) if training else None
+
+    def gradients(self, saved: Any, dout: torch.Tensor, wanted: Sequence[bool],
+                  memory: Sequence[Optional[torch.Tensor]]) -> Optional[Sequence[Optional[torch.Tensor]]]:
+        dx, dgamma, dbeta, dresidual = fused.gradients(saved, dout)
+        return (dx, dgamma, dbeta, None, None, dout.clone() if dresidual is dout else dresidual)[:len(wanted)]
+
+
+batch_norm = BatchNorm()
 
 
 def _in_shape(tensor: torch.Tensor, shape: tuple[int, ...]) -> torch.Tensor:
