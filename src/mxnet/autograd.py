@@ -244,8 +244,9 @@ def backward(heads: NDArray | Sequence[NDArray], head_grads: NDArray | Sequence[
     training = mode.training
     mode.training = train_mode
     explicit = [node for node in nodes if type(node) is ExplicitNode]
-    call: Any = (explicit_calls.backward, explicit, tensors, seeds, variables, retain_graph) if explicit else (
-        differentiation.backward, tensors, seeds, retain_graph)
+    call: Any = differentiation.backward, tensors, seeds, retain_graph
+    if explicit:  # what computed gradients were computed from may be differentiated along another path, see `_free`
+        call = explicit_calls.backward, explicit, tensors, seeds, variables, retain_graph or any(node.op is _GRADIENT for node in nodes)
     try:
         if tensors and light:
             run_engine(openmp.alone, *call)

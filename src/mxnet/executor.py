@@ -175,7 +175,7 @@ class Executor:
             if is_train or self._session.always_writes:
                 self._session.prepare(arrays, tensors, is_train, differentiate)
             tensors = [t.detach() if t.requires_grad else t for t in tensors]
-            if wanted and self._run_explicit(tensors, wanted):
+            if is_train and wanted and self._run_explicit(tensors, wanted):
                 return self._explicit[1][:len(self._output_names)]
             leaves = self._dense_leaves(tensors, wanted)
             self._single_threaded = bool(leaves) and self._session.runs_single_threaded(tensors, self._ctx)

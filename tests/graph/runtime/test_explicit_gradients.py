@@ -40,7 +40,7 @@ def step(executor, *args):
 def expected(executor, monkeypatch, *args):
     """Return the same by torch's autograd."""
     with monkeypatch.context() as patch:
-        patch.setattr(explicit_gradients.ExplicitGraph, "forward", lambda self, inputs: None)
+        patch.setattr(explicit_gradients.ExplicitGraph, "forward", lambda self, inputs, dtype=None: None)
         return step(executor, *args)
 
 
@@ -219,7 +219,7 @@ def trained(size=16, retained=False):
 
 def trained_by_torch(monkeypatch, size=16):
     with monkeypatch.context() as patch:
-        patch.setattr(explicit_gradients.ExplicitGraph, "forward", lambda self, inputs: None)
+        patch.setattr(explicit_gradients.ExplicitGraph, "forward", lambda self, inputs, dtype=None: None)
         return trained(size)
 
 
@@ -302,3 +302,88 @@ def test_a_graph_of_many_other_operators_is_left_to_torch(monkeypatch):
     x = mx.sym.FullyConnected(mx.sym.exp(mx.sym.sin(mx.sym.var("data"))), num_hidden=3)
     step(bound(mx.sym.SoftmaxOutput(x, mx.sym.var("label")), (4,)))
     assert calls == [1]
+
+
+def convolutions(last=lambda x: x):
+    """Return an executor of two convolutions with batch norms, whose arrays have values of their own."""
+    x = mx.sym.var("data")
+    for i in "12":
+        x = mx.sym.Convolution(x, kernel=(3, 3), pad=(1, 1), num_filter=16, name="convolution" + i)
+        x = mx.sym.BatchNorm(x, fix_gamma=False, name="norm" + i)
+    executor = last(x).simple_bind(mx.cpu(), data=(8, 16, 16, 16))
+    for i, array in enumerate([*executor.arg_arrays, *executor.aux_arrays]):
+        array[:] = mx.nd.array(1 + np.sin(np.arange(array.size) + i).reshape(array.shape) / 4)
+    return executor
+
+
+def test_backward_in_inference_mode_reads_moving_averages(monkeypatch):
+    def gradients():
+        executor = convolutions()
+        step(executor, mx.nd.ones((8, 16, 16, 16)))
+        executor.forward(is_train=False)
+        before = [array.asnumpy() for array in executor.aux_arrays]
+        executor.backward(mx.nd.ones((8, 16, 16, 16)), is_train=False)
+        for array, values in zip(executor.aux_arrays, before):
+            np.testing.assert_array_equal(array.asnumpy(), values)
+        return [g.asnumpy() for g in executor.grad_arrays]
+    found = gradients()
+    with monkeypatch.context() as patch:
+        patch.setattr(explicit_gradients.ExplicitGraph, "forward", lambda self, inputs, dtype=None: None)
+        check(found, gradients())
+
+
+def test_a_result_of_another_type_is_left_to_torch_and_writes_moving_averages_once():
+    net = nn.HybridSequential()
+    net.add(nn.Conv2D(16, 3, padding=1, in_channels=16), nn.BatchNorm(in_channels=16), nn.HybridLambda(lambda F, x: F.Cast(x, "float64")))
+    net.initialize()
+    net.hybridize()
+    for _ in range(3):
+        net[1].running_var.set_data(mx.nd.ones(16))
+        with mx.autograd.record():
+            out = net(mx.nd.zeros((8, 16, 16, 16)))
+        assert out.dtype == np.float64
+        np.testing.assert_allclose(net[1].running_var.data().asnumpy(), 0.9, rtol=1e-6)
+
+
+def test_outputs_without_a_gradient_need_none():
+    x = mx.sym.Activation(mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=16), act_type="relu")
+    scores = mx.sym.FullyConnected(x, num_hidden=5)
+    executor = mx.sym.Group([mx.sym.SoftmaxOutput(scores, mx.sym.var("label")), mx.sym.argmax(scores, axis=1)]).simple_bind(
+        mx.cpu(), data=(8, 10), label=(8,))
+    for _ in range(2):
+        executor.forward(is_train=True)
+        executor.backward()
+    assert executor.outputs[1].shape == (8,)
+
+
+def test_what_computed_gradients_depend_on_can_be_differentiated_again():
+    net = nn.HybridSequential()
+    net.add(nn.Dense(4, activation="relu", in_units=6), nn.Dense(1, in_units=4))
+    net.initialize(mx.init.One())
+    net.hybridize()
+    weight = net[1].weight.data()
+    with mx.autograd.record():
+        out = net(mx.nd.ones((3, 6)))
+        total = (out * out).sum()
+        gradient, = mx.autograd.grad(total, [weight], create_graph=True)
+        norm = (gradient * gradient).sum()
+    norm.backward()
+    total.backward()
+    # Hidden values are 6, results 24, of 3 samples.
+    assert net[1].weight.grad().asnumpy().tolist() == [[2 * 24 * 6 * 3] * 4]
+
+
+def test_a_backward_after_one_that_failed_says_that_its_values_are_freed(monkeypatch):
+    out = residual_network()[1]()
+    add = explicit_gradients._Gradients.add
+
+    def fails(self, place, gradient, own):
+        if own and gradient.dim() == 4:
+            raise KeyboardInterrupt
+        add(self, place, gradient, own)
+    with monkeypatch.context() as patch:
+        patch.setattr(explicit_gradients._Gradients, "add", fails)
+        with pytest.raises(KeyboardInterrupt):
+            out.backward()
+    with pytest.raises(mx.MXNetError, match="differentiated before and has been freed"):
+        out.backward()

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import fx
 
-from ...ops import differentiation
+from ...ndarray import memory_format
+from ...ops import differentiation, sparse_input_linear
 from ...ops.grad_mode import GradMode
 from ...ops.nn.training_layers import ExplicitLayer
 from ..passes import layout
@@ -52,8 +53,6 @@ class _RecordedByTorch(NamedTuple):
         return cls(out, leaves)
 
     def gradients(self, dout: torch.Tensor, keep: bool) -> list[torch.Tensor | None]:
-        if not self.out.requires_grad:
-            return [None] * len(self.leaves)
         inputs = [leaf for leaf in self.leaves if leaf is not None]
         found = iter(differentiation.gradients([self.out], inputs, [dout], keep))
         return [None if leaf is None else next(found) for leaf in self.leaves]
@@ -115,13 +114,16 @@ class ExplicitGraph:
                 places[node] = len(places)
         return None
 
-    def forward(self, inputs: Sequence[torch.Tensor]) -> tuple[list[torch.Tensor], Recorded] | None:
-        """Return the results and what `backward` needs; None if a kernel does not take these inputs."""
+    def forward(self, inputs: Sequence[torch.Tensor], dtype: torch.dtype | None = None) -> tuple[list[torch.Tensor], Recorded] | None:
+        """Return the results and what `backward` needs; None if a kernel does not take these inputs, or a result has another type than `dtype`."""
         if self._refused and tuple([t.shape for t in inputs]) in self._refused:
             return None
         written = self.values_written(inputs)
         try:
             run = self._forward(inputs)
+            if run is not None and dtype is not None and any(result.dtype is not dtype for result in run[0]):
+                self._refuse(inputs)
+                run = None
         except BaseException:
             self.restore(inputs, written)
             raise
@@ -147,13 +149,14 @@ class ExplicitGraph:
             call = None if layer is None else layer.saving(*arguments, **step.attributes)
             if call is not None:
                 result, for_gradients = call
-            elif layer is not None and not layer.recorded_where_unfit:
-                self._refuse(inputs)
-                return None
+            elif layer is not None and not layer.recorded_where_unfit or step.by_torch and self._lends(step, arguments):
+                result = None
             elif layer is not None or step.by_torch:
                 by_torch += 1
                 for_gradients = _RecordedByTorch.of(step, arguments)
-                result = for_gradients.out.detach() if isinstance(for_gradients.out, torch.Tensor) else None
+                # Which results have a gradient is known before: a number of a class, for example, ends the path.
+                recorded = isinstance(for_gradients.out, torch.Tensor) and for_gradients.out.requires_grad
+                result = for_gradients.out.detach() if recorded else None
             else:
                 result = step.function(*arguments, **step.attributes)
             if not isinstance(result, torch.Tensor):
@@ -169,6 +172,11 @@ class ExplicitGraph:
             self._ran_slowly = True
         return [values[place] for place in self._outputs], Recorded(values, saved)
 
+    def _lends(self, step: _Step, arguments: Sequence[Any]) -> bool:
+        """Return True for a weight so large that its gradient is computed in the array for it, where the whole graph is recorded."""
+        return any(want and place < self.inputs and t.numel() >= sparse_input_linear.LARGE
+                   for t, place, want in zip(arguments, step.flat, step.wanted))
+
     def _refuse(self, inputs: Sequence[torch.Tensor]) -> None:
         self._refused = {*(self._refused if len(self._refused) < _MOST_SHAPES else ()), tuple([t.shape for t in inputs])}
 
@@ -182,7 +190,7 @@ class ExplicitGraph:
         gradients, lent = _Gradients(), set[int]()
         for place, seed in zip(self._outputs, seeds):
             if seed is not None and place in self._differentiable:
-                gradients.add(place, seed, False)
+                gradients.add(place, seed if place >= self.inputs else seed.clone(), False)
         for number in reversed(range(len(self._steps))):
             step, saved = self._steps[number], recorded.saved[number]
             if not keep:
@@ -205,17 +213,20 @@ class ExplicitGraph:
     def _backward_one(self, step: _Step, saved: Any, values: Sequence[torch.Tensor], dout: torch.Tensor, memory: Sequence[torch.Tensor | None],
                       gradients: _Gradients, keep: bool) -> None:
         own = False  # True if no gradient shares its memory with another tensor
-        results: Any = None
+        if saved is None and step.gradient is None:
+            raise RuntimeError("a part of this computation is differentiated a second time, and was freed")
         if isinstance(saved, _RecordedByTorch):
             results = saved.gradients(dout, keep)
         elif isinstance(step.function, ExplicitLayer):
             own, results = True, step.function.gradients(saved, dout, step.wanted, memory)
-        elif step.gradient is not None:
+        else:
             results = step.gradient((dout,), tuple([values[place] for place in step.flat]), (values[step.out],), **step.attributes)
-        for place, want, gradient in zip(step.flat, step.wanted, results if isinstance(results, (tuple, list)) else (results,)):
+        results = results if isinstance(results, (tuple, list)) else (results,)
+        for place, want, gradient in zip(step.flat, step.wanted, results):
             if gradient is not None and want:
-                # An operator may hand on what it got, which is not the variable's own.
-                gradients.add(place, gradient if own or place >= self.inputs else gradient.clone(), own)
+                if not own and place < self.inputs and not _is_alone(gradient, (dout, *results)):
+                    gradient = gradient.clone()  # an operator may hand on what it got, which is not the variable's own
+                gradients.add(place, gradient, own)
 
 
 class ExplicitCall:
@@ -296,6 +307,11 @@ class _Gradients(dict[int, torch.Tensor]):
         else:
             self[place] = before + gradient
             self._own.add(place)
+
+
+def _is_alone(gradient: torch.Tensor, others: Sequence[Any]) -> bool:
+    """Return True if no other tensor, such as one of `others` (among which it is itself), has the memory of a gradient."""
+    return sum(other is gradient for other in others) == 1 and memory_format.owned(gradient)
 
 
 def _is_worthwhile(steps: Sequence[_Step], by_torch: int) -> bool:

@@ -83,7 +83,8 @@ class Session:
                      one_result: bool = False) -> tuple[ExplicitGraph, list[torch.Tensor], Recorded] | None:
         """Train without torch's autograd: return the graph, the outputs, and what its `backward` needs; None where that is not possible.
 
-        The gradients are those of the inputs in the places `wanted`. With `one_result` no graph runs that has several, or one without a gradient.
+        The gradients are those of the inputs in the places `wanted`. With `one_result` no graph runs that has several, or one without a gradient, and
+        the result is float32.
         Where this call fails, `run` raises the error.
         """
         threads.poll()
@@ -95,7 +96,8 @@ class Session:
             graph = self.runner.explicit(tensors, ctx.torch_device, wanted)
             if graph is None or one_result and not graph.has_one_result:
                 return None
-            run = openmp.alone(graph.forward, tensors) if single_threaded else graph.forward(tensors)
+            dtype = torch.float32 if one_result else None
+            run = openmp.alone(graph.forward, tensors, dtype) if single_threaded else graph.forward(tensors, dtype)
             return None if run is None else (graph, *run)
         except Exception:
             return None
