@@ -196,8 +196,8 @@ class Executor:
 
     def _backward_explicit(self, out_grads: Sequence[NDArray | None]) -> None:
         graph, outputs, recorded, wanted = self._explicit
-        self._explicit = None
         seeds = [self._seed(i, output, out_grads) if through else None for i, (output, through) in enumerate(zip(outputs, graph.recorded))]
+        self._explicit = None
         numbers, reached = dict(wanted), set[int]()
 
         def receive(k: int, gradient: torch.Tensor) -> None:
@@ -208,11 +208,14 @@ class Executor:
         def lend(k: int) -> torch.Tensor | None:
             return memory_format.reusable(self.grad_arrays[numbers[k]]) if self._reqs[numbers[k]] == "write" else None
 
-        with no_grad():
-            if self._single_threaded:
-                openmp.alone(graph.backward, recorded, seeds, receive, lend)
-            else:
-                graph.backward(recorded, seeds, receive, lend)
+        try:
+            with no_grad():
+                if self._single_threaded:
+                    openmp.alone(graph.backward, recorded, seeds, receive, lend)
+                else:
+                    graph.backward(recorded, seeds, receive, lend)
+        except Exception as error:
+            raise MXNetError(f"backward: {failures.in_words(error)}") from error
         for i, req in enumerate(self._reqs):
             if req == "write" and i not in reached:
                 self.grad_arrays[i][:] = 0

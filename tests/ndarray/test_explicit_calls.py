@@ -288,7 +288,7 @@ def test_gradients_that_are_inputs_keep_their_values_for_the_backward_pass():
 def test_a_block_with_two_results_runs_once(monkeypatch):
     runs = []
     run = explicit_gradients.ExplicitGraph.forward
-    monkeypatch.setattr(explicit_gradients.ExplicitGraph, "forward", lambda self, inputs: runs.append(1) or run(self, inputs))
+    monkeypatch.setattr(explicit_gradients.ExplicitGraph, "forward", lambda self, *args: runs.append(1) or run(self, *args))
 
     class Twofold(mx.gluon.HybridBlock):
         def hybrid_forward(self, F, x, first, second):

@@ -387,3 +387,37 @@ def test_a_backward_after_one_that_failed_says_that_its_values_are_freed(monkeyp
             out.backward()
     with pytest.raises(mx.MXNetError, match="differentiated before and has been freed"):
         out.backward()
+
+
+def test_a_gradient_of_some_rows_is_left_to_torch():
+    x = mx.sym.Embedding(mx.sym.var("data"), input_dim=9, output_dim=4, sparse_grad=True, name="table")
+    x = mx.sym.Activation(mx.sym.FullyConnected(x, num_hidden=5), act_type="relu")
+    executor = mx.sym.SoftmaxOutput(mx.sym.FullyConnected(x, num_hidden=3), mx.sym.var("label")).simple_bind(
+        mx.cpu(), grad_req={"data": "null", "label": "null", "table_weight": "write", "fullyconnected0_weight": "write"}, data=(2, 1), label=(2,))
+    for array in executor.arg_arrays:
+        array[:] = mx.nd.array(np.sin(np.arange(array.size)).reshape(array.shape))
+    executor.arg_dict["data"][:] = mx.nd.array([[2], [7]])
+    for _ in range(2):
+        executor.forward(is_train=True)
+        executor.backward()
+        gradient = executor.grad_dict["table_weight"]
+        assert gradient.stype == "row_sparse" and gradient.indices.asnumpy().tolist() == [2, 7]
+
+
+def test_a_head_gradient_that_is_refused_does_not_cost_the_run():
+    executor = convolutions()
+    executor.forward(is_train=True)
+    before = [array.asnumpy() for array in executor.aux_arrays]
+    with pytest.raises(mx.MXNetError, match="must be given in out_grads"):
+        executor.backward()
+    executor.backward(mx.nd.ones((8, 16, 16, 16)))
+    for array, values in zip(executor.aux_arrays, before):
+        np.testing.assert_array_equal(array.asnumpy(), values)
+
+
+def test_values_behind_a_blocked_gradient_need_no_record(no_autograd):
+    scores = mx.sym.FullyConnected(mx.sym.Activation(mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=5), act_type="relu"), num_hidden=3)
+    symbol = mx.sym.Group([mx.sym.SoftmaxOutput(scores, mx.sym.var("label")), mx.sym.BlockGrad(scores)])
+    executor = bound(symbol, (4,))
+    right = step(bound(mx.sym.SoftmaxOutput(scores, mx.sym.var("label")), (4,)))
+    check(step(executor), right)

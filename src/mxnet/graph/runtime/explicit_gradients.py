@@ -18,7 +18,7 @@ from ...ops import differentiation, sparse_input_linear
 from ...ops.grad_mode import GradMode
 from ...ops.nn.training_layers import ExplicitLayer
 from ..passes import layout
-from ..program import FxNode, is_stochastic, mutates_inputs, operator_of
+from ..program import FxNode, attributes_of, is_stochastic, mutates_inputs, operator_of
 
 _MOST_SHAPES = 256  # programs whose shapes never repeat must not fill the memory
 _IN_OTHER_ORDER = (layout.channels_last, layout.standard)
@@ -213,14 +213,17 @@ class ExplicitGraph:
     def _backward_one(self, step: _Step, saved: Any, values: Sequence[torch.Tensor], dout: torch.Tensor, memory: Sequence[torch.Tensor | None],
                       gradients: _Gradients, keep: bool) -> None:
         own = False  # True if no gradient shares its memory with another tensor
-        if saved is None and step.gradient is None:
-            raise RuntimeError("a part of this computation is differentiated a second time, and was freed")
+        results: Any
         if isinstance(saved, _RecordedByTorch):
             results = saved.gradients(dout, keep)
-        elif isinstance(step.function, ExplicitLayer):
+        elif isinstance(step.function, ExplicitLayer) and saved is not None:
             own, results = True, step.function.gradients(saved, dout, step.wanted, memory)
-        else:
+            if results is None:
+                raise RuntimeError(f"no kernel of {step.function} takes a gradient of type {dout.dtype} and shape {tuple(dout.shape)}")
+        elif step.gradient is not None:
             results = step.gradient((dout,), tuple([values[place] for place in step.flat]), (values[step.out],), **step.attributes)
+        else:
+            raise RuntimeError("a part of this computation is differentiated a second time, and was freed")
         results = results if isinstance(results, (tuple, list)) else (results,)
         for place, want, gradient in zip(step.flat, step.wanted, results):
             if gradient is not None and want:
@@ -311,7 +314,7 @@ class _Gradients(dict[int, torch.Tensor]):
 
 def _is_alone(gradient: torch.Tensor, others: Sequence[Any]) -> bool:
     """Return True if no other tensor, such as one of `others` (among which it is itself), has the memory of a gradient."""
-    return sum(other is gradient for other in others) == 1 and memory_format.owned(gradient)
+    return sum(other is gradient for other in others) == 1 and not gradient.is_sparse and memory_format.owned(gradient)
 
 
 def _is_worthwhile(steps: Sequence[_Step], by_torch: int) -> bool:
@@ -343,12 +346,17 @@ def _step(node: FxNode, places: dict[FxNode, int], differentiable: set[int]) -> 
     except (KeyError, TypeError):  # a constant
         return None
     flat = [place for entry in arguments for place in (entry if isinstance(entry, tuple) else (entry,))]
-    wanted = [place in differentiable for place in flat]
     function, gradient, by_torch, op = node.target, None, False, operator_of(node)
+    wanted = [place in differentiable for place in flat]
+    if op is not None and (op.no_gradient or op.stops_gradient):
+        wanted = [False] * len(flat)
     if not any(wanted) or isinstance(function, ExplicitLayer):
         pass
     elif op is not None and op.own_gradient is not None and function is op.fn and op.num_outputs == 1:
         function, gradient = op.raw, op.own_gradient
+    elif op is not None and op.gradient_storage is not None and any(
+            op.gradient_storage(i, ("default",) * len(flat), attributes_of(node)) == "row_sparse" for i, want in enumerate(wanted) if want):
+        return None  # torch hands on the rows
     elif function in _IN_OTHER_ORDER or op is not None and function is op.fn and op.num_outputs == 1 and len(flat) == len(arguments):
         by_torch = True
     else:
