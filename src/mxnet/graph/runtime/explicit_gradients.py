@@ -39,14 +39,14 @@ class _Step(NamedTuple):
     first_of: tuple[int, ...] = ()  # places of inputs that no step before it reads: its gradients complete theirs
 
 
-class _RecordedByTorch(NamedTuple):
+class RecordedByTorch(NamedTuple):
     """A single call that torch has recorded."""
 
     out: torch.Tensor
     leaves: list[Any]  # the inputs, in the order of `_Step.flat`; None for those without a gradient
 
     @classmethod
-    def of(cls, step: _Step, arguments: Sequence[Any]) -> _RecordedByTorch:
+    def of(cls, step: _Step, arguments: Sequence[Any]) -> RecordedByTorch:
         leaves = [t.detach().requires_grad_() if want else None for t, want in zip(arguments, step.wanted)]
         with GradMode(True):
             out = step.function(*[t if leaf is None else leaf for t, leaf in zip(arguments, leaves)], **step.attributes)
@@ -54,8 +54,8 @@ class _RecordedByTorch(NamedTuple):
 
     def gradients(self, dout: torch.Tensor, keep: bool) -> list[torch.Tensor | None]:
         inputs = [leaf for leaf in self.leaves if leaf is not None]
-        found = iter(differentiation.gradients([self.out], inputs, [dout], keep))
-        return [None if leaf is None else next(found) for leaf in self.leaves]
+        computed = iter(differentiation.gradients([self.out], inputs, [dout], keep))
+        return [None if leaf is None else next(computed) for leaf in self.leaves]
 
 
 class Recorded(NamedTuple):
@@ -153,7 +153,7 @@ class ExplicitGraph:
                 result = None
             elif layer is not None or step.by_torch:
                 by_torch += 1
-                for_gradients = _RecordedByTorch.of(step, arguments)
+                for_gradients = RecordedByTorch.of(step, arguments)
                 # Which results have a gradient is known before: a number of a class, for example, ends the path.
                 recorded = isinstance(for_gradients.out, torch.Tensor) and for_gradients.out.requires_grad
                 result = for_gradients.out.detach() if recorded else None
@@ -187,7 +187,7 @@ class ExplicitGraph:
         ``receive(place, gradient)`` gets each as soon as it is complete. ``lend(place)`` is called at most once for each, before, and returns memory
         in which it may be written, or None.
         """
-        gradients, lent = _Gradients(), set[int]()
+        gradients, lent = Gradients(), set[int]()
         for place, seed in zip(self._outputs, seeds):
             if seed is not None and place in self._differentiable:
                 gradients.add(place, seed if place >= self.inputs else seed.clone(), False)
@@ -211,10 +211,10 @@ class ExplicitGraph:
             receive(place, gradients.pop(place))
 
     def _backward_one(self, step: _Step, saved: Any, values: Sequence[torch.Tensor], dout: torch.Tensor, memory: Sequence[torch.Tensor | None],
-                      gradients: _Gradients, keep: bool) -> None:
+                      gradients: Gradients, keep: bool) -> None:
         own = False  # True if no gradient shares its memory with another tensor
         results: Any
-        if isinstance(saved, _RecordedByTorch):
+        if isinstance(saved, RecordedByTorch):
             results = saved.gradients(dout, keep)
         elif isinstance(step.function, ExplicitLayer) and saved is not None:
             own, results = True, step.function.gradients(saved, dout, step.wanted, memory)
@@ -289,7 +289,7 @@ def _at(values: Sequence[Any], place: Any) -> Any:
     return tuple([None if p is None else values[p] for p in place]) if isinstance(place, tuple) else values[place]
 
 
-class _Gradients(dict[int, torch.Tensor]):
+class Gradients(dict[int, torch.Tensor]):
     """Gradients of values, by their places."""
 
     def __init__(self) -> None:

@@ -120,7 +120,7 @@ def convolution(data: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | N
 
 
 class Saved(NamedTuple):
-    """What the gradients need."""
+    """The arrays and numbers of a forward pass that its gradients read."""
 
     data: torch.Tensor
     weight: torch.Tensor

@@ -55,7 +55,7 @@ def batch_norm(data: torch.Tensor, gamma: torch.Tensor, beta: torch.Tensor, movi
 
 
 class Saved(NamedTuple):
-    """What the gradients need."""
+    """The arrays and numbers of a forward pass that its gradients read."""
 
     data: torch.Tensor
     gamma: torch.Tensor | None
