@@ -310,13 +310,13 @@ def test_a_graph_of_many_other_operators_is_left_to_torch(monkeypatch):
     assert calls == [1]
 
 
-def convolutions(last=lambda x: x):
+def convolutions():
     """Return an executor of two convolutions with batch norms, whose arrays have values of their own."""
     x = mx.sym.var("data")
     for i in "12":
         x = mx.sym.Convolution(x, kernel=(3, 3), pad=(1, 1), num_filter=16, name="convolution" + i)
         x = mx.sym.BatchNorm(x, fix_gamma=False, name="norm" + i)
-    executor = last(x).simple_bind(mx.cpu(), data=(8, 16, 16, 16))
+    executor = x.simple_bind(mx.cpu(), data=(8, 16, 16, 16))
     for i, array in enumerate([*executor.arg_arrays, *executor.aux_arrays]):
         array[:] = mx.nd.array(1 + np.sin(np.arange(array.size) + i).reshape(array.shape) / 4)
     return executor

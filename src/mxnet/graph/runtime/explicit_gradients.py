@@ -87,6 +87,7 @@ class ExplicitGraph:
     def __init__(self, steps: list[_Step], inputs: int, outputs: list[int], differentiable: set[int]):
         self._steps, self.inputs, self._outputs, self._differentiable = _with_uses(steps, inputs, outputs), inputs, outputs, differentiable
         self._refused: set[tuple[torch.Size, ...]] = set()  # shapes of inputs that a kernel did not take: what came before it was in vain
+        self._most_by_torch = _most_by_torch(steps)
         self._ran_slowly = False  # as the first run may, before which weights are not in the order of the kernels yet
         self.recorded = [place in differentiable for place in outputs]  # for each result, True if a gradient goes through it
         self.has_one_result = self.recorded == [True] and outputs[0] >= inputs  # of its own, through which a gradient goes
@@ -101,8 +102,7 @@ class ExplicitGraph:
         for node in module.graph.nodes:
             if node.op == "output":
                 results = (node.args[0],) if isinstance(node.args[0], fx.Node) else tuple(node.args[0])
-                by_torch = sum(step.by_torch for step in steps)
-                if any(r not in places for r in results) or not _is_worthwhile(steps, by_torch):
+                if any(r not in places for r in results) or sum(step.by_torch for step in steps) > _most_by_torch(steps):
                     return None
                 graph = cls(steps, inputs, [places[r] for r in results], differentiable)
                 return graph if all(place < inputs for place in graph.written) else None
@@ -166,7 +166,7 @@ class ExplicitGraph:
             values.append(result)
             for place in step.unread:
                 values[place] = None
-        if not _is_worthwhile(self._steps, by_torch):
+        if by_torch > self._most_by_torch:
             if self._ran_slowly:
                 self._refuse(inputs)  # from the next run on
             self._ran_slowly = True
@@ -317,9 +317,9 @@ def _is_alone(gradient: torch.Tensor, others: Sequence[Any]) -> bool:
     return sum(other is gradient for other in others) == 1 and not gradient.is_sparse and memory_format.owned(gradient)
 
 
-def _is_worthwhile(steps: Sequence[_Step], by_torch: int) -> bool:
-    """Return False if torch would record so many calls one by one that it is faster with all of them."""
-    return 3 * by_torch <= sum(any(step.wanted) for step in steps)
+def _most_by_torch(steps: Sequence[_Step]) -> int:
+    """Return the number of calls that torch may record one by one; with more of them it is faster with all."""
+    return sum(any(step.wanted) for step in steps) // 3
 
 
 def _with_uses(steps: list[_Step], inputs: int, outputs: list[int]) -> list[_Step]:

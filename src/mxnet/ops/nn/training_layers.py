@@ -57,12 +57,12 @@ class ConvolutionLayer(direct.Layer, ExplicitLayer):
     __name__ = "convolution"  # the name in generated code and profiles
     recorded_where_unfit = True
 
-    def __call__(self, data: torch.Tensor, weight: torch.Tensor, bias: Optional[torch.Tensor] = None,  # type: ignore[override]
+    def __call__(self, data: torch.Tensor, weight: torch.Tensor, bias: Optional[torch.Tensor] = None,
                  **attributes: Any) -> torch.Tensor:
         out = direct.convolution(data, weight, bias, self, **attributes)
         return convolution.fn(data, direct.cast(weight, data), direct.cast(bias, data), **attributes) if out is None else out
 
-    def saving(self, data: torch.Tensor, weight: torch.Tensor, bias: Optional[torch.Tensor] = None,  # type: ignore[override]
+    def saving(self, data: torch.Tensor, weight: torch.Tensor, bias: Optional[torch.Tensor] = None,
                **attributes: Any) -> Any:
         return direct.saving(self, data, weight, bias, **attributes)
 
@@ -78,7 +78,7 @@ class BatchNorm(ExplicitLayer):
     writes = (3, 4)
     recorded_where_unfit = True
 
-    def __call__(self, data: torch.Tensor, gamma: torch.Tensor, beta: torch.Tensor, moving_mean: torch.Tensor,  # type: ignore[override]
+    def __call__(self, data: torch.Tensor, gamma: torch.Tensor, beta: torch.Tensor, moving_mean: torch.Tensor,
                  moving_var: torch.Tensor, residual: Optional[torch.Tensor] = None, *, bias: Optional[torch.Tensor] = None, relu: bool = False,
                  training: bool = False, **attributes: Any) -> torch.Tensor:
         out = None
@@ -94,7 +94,7 @@ class BatchNorm(ExplicitLayer):
             out = torch.relu_(out) if relu else out  # no gradient reads the overwritten values
         return out
 
-    def saving(self, data: torch.Tensor, gamma: torch.Tensor, beta: torch.Tensor, moving_mean: torch.Tensor,  # type: ignore[override]
+    def saving(self, data: torch.Tensor, gamma: torch.Tensor, beta: torch.Tensor, moving_mean: torch.Tensor,
                moving_var: torch.Tensor, residual: Optional[torch.Tensor] = None, *, training: bool = False, **attributes: Any) -> Any:
         return fused.saving(data, gamma, beta, moving_mean, moving_var, residual, **attributes) if training else None
 
@@ -128,7 +128,7 @@ class CrossEntropy(ExplicitLayer):
     def __init__(self, keepdims: bool, scale: float = 1.0, means: Optional[dict[str, Any]] = None):
         self.keepdims, self.scale, self.means = keepdims, scale, means
 
-    def __call__(self, data: torch.Tensor, index: torch.Tensor) -> torch.Tensor:  # type: ignore[override]  # as the graph calls it
+    def __call__(self, data: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
         lines = self._lines(data, index)
         out = None if lines is None else softmax_kernels.log_likelihood(*lines, self.scale)
         if out is not None:
@@ -138,7 +138,7 @@ class CrossEntropy(ExplicitLayer):
         out = out if self.scale == 1 else out * self.scale
         return out if self.means is None else mean.fn(out, **self.means)
 
-    def saving(self, data: torch.Tensor, index: torch.Tensor) -> Any:  # type: ignore[override]
+    def saving(self, data: torch.Tensor, index: torch.Tensor) -> Any:
         lines = self._lines(data, index)
         call = None if lines is None else softmax_kernels.log_likelihood_saving(*lines, self.scale)
         if call is None:
