@@ -340,7 +340,9 @@ def test_backward_in_inference_mode_reads_moving_averages(monkeypatch):
 
 def test_a_result_of_another_type_is_left_to_torch_and_writes_moving_averages_once():
     net = nn.HybridSequential()
-    net.add(nn.Conv2D(16, 3, padding=1, in_channels=16), nn.BatchNorm(in_channels=16), nn.HybridLambda(lambda F, x: F.Cast(x, "float64")))
+    for _ in range(2):
+        net.add(nn.Conv2D(16, 3, padding=1, in_channels=16), nn.BatchNorm(in_channels=16))
+    net.add(nn.HybridLambda(lambda F, x: F.Cast(x, "float64")))
     net.initialize()
     net.hybridize()
     for _ in range(3):
