@@ -154,7 +154,7 @@ class Executor:
             self._outputs = [NDArray._new(r.detach(), self._output_context(r)) for r in results]
         else:
             for out, r in zip(self._outputs, results):
-                out._data = r.detach()
+                out._rebind(r.detach())
         return self._outputs
 
     def _output_context(self, tensor: torch.Tensor) -> Context:
@@ -625,5 +625,5 @@ def _replaced(outputs: list[Any] | None, results: Sequence[Any]) -> list[Any]:
         if out._is_sparse:
             out._values, out._aux, out._full_shape = r._values, r._aux, r._full_shape
         else:
-            out._data = r._data
+            out._rebind(r._data)
     return outputs

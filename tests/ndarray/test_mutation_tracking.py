@@ -1,8 +1,11 @@
 import gc
+import pathlib
+import re
 
 import pytest
 import torch
 
+import mxnet as mx
 from mxnet.ndarray import mutation_tracking
 
 
@@ -91,3 +94,20 @@ def test_addresses_of_watchers_that_are_gone_are_dropped(monkeypatch):
     assert len(mutation_tracking.watched) <= 128 and len(mutation_tracking.watched[kept[0].untyped_storage().data_ptr()]) <= 2
     mutation_tracking.written(kept[1])
     assert alive.stale
+
+
+def test_every_replaced_tensor_counts():
+    """What is derived from weights is checked again only after `tensor_replacements` has counted: no module may assign past `_rebind`."""
+    package, assigns = pathlib.Path(mx.__file__).parent, re.compile(r"(\w+)\._data\b(?!\.)[^=()]*= ")
+    assignments = set()
+    for path in package.rglob("*.py"):
+        for line in path.read_text().splitlines():
+            match = assigns.search(line)
+            if match and (match[1] != "self" or path.name in ("ndarray.py", "multiarray.py")):  # `self` is no array elsewhere
+                assignments.add(f"{path.relative_to(package)}: {line.strip()}")
+    assert assignments == {
+        "ndarray/dispatch.py: array._data = tensor",  # `wrap`: a new array
+        "ndarray/fast_calls.py: array._data, array._ctx, array._autograd = result, lhs._ctx, None",  # a new one, too
+        "ndarray/ndarray.py: self._data, self._ctx, self._autograd = handle._data, handle._ctx, None",  # `__init__`
+        "ndarray/ndarray.py: self._data, self._ctx, self._autograd = handle, context_of(handle), None",
+        "ndarray/ndarray.py: self._data = tensor"}  # `_rebind`

@@ -221,7 +221,7 @@ def _write(out: NDArray | Sequence[NDArray], outputs: Sequence[NDArray]):
         if target.shape != value.shape:
             raise MXNetError(f"CachedOp: `out` has shape {target.shape}, the output {value.shape}")
         if mode.recording and value._autograd is not None:  # the graph must go through the target itself
-            target._data = value._data
+            target._rebind(value._data)
             share_history(target, value._autograd)
         else:
             target._set_values(value._raw())

@@ -25,6 +25,10 @@ class WeightGuard:
         self.addresses, self.versions = [w.data_ptr() for w in weights], list(map(_version, weights))
         mutation_tracking.watch(weights, self)
 
+    def holds_unread(self) -> bool:
+        """Return True if the guarded tensors have not changed, provided that this can be told without access to them."""
+        return not self.stale and not self.compares
+
     def holds(self, current: Sequence[torch.Tensor]) -> bool:
         """Return True if these are the guarded tensors, and none of them has changed."""
         if self.stale:

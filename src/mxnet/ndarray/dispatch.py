@@ -154,7 +154,7 @@ class Marked:
         memory = buffer._data
         if memory._is_view() or not memory_format.owned(memory) or not memory.is_contiguous():
             return None
-        buffer._data = memory.new_zeros(()).expand(memory.shape)  # without memory, until the gradient is there
+        buffer._rebind(memory.new_zeros(()).expand(memory.shape))  # without memory, until the gradient is there
         self.lent = True
         return memory
 
@@ -162,7 +162,8 @@ class Marked:
         """End a backward that has not come to this gradient: it is zero if its memory was lent."""
         self.reached = True
         if self.lent:
-            self.lent, self.grad._data = False, self.grad._data.contiguous()
+            self.lent = False
+            self.grad._rebind(self.grad._data.contiguous())
 
     def deliver(self, leaf: torch.Tensor) -> None:
         """Take a finished gradient from torch's leaf tensor."""
@@ -184,10 +185,10 @@ class Marked:
             self._take_lent(buffer, gradient)
         elif (buffer._data.dtype is gradient.dtype and (self.lent or memory_format.owned(buffer._data)) and memory_format.owned(gradient)
               and (gradient.is_contiguous() or memory_format.same(gradient))):
-            buffer._data = gradient.detach() if gradient.requires_grad else gradient
+            buffer._rebind(gradient.detach() if gradient.requires_grad else gradient)
         else:
             if self.lent:
-                buffer._data = buffer._data.contiguous()
+                buffer._rebind(buffer._data.contiguous())
             buffer._writable().copy_(gradient)
         self.lent, self.fresh, self.reached = False, True, True
 
@@ -206,7 +207,7 @@ class Marked:
         if place == gradient.data_ptr() and buffer._data.stride() == gradient.stride():
             buffer._writable()  # it is there already
         elif place in memory_format.lent or memory_format.owned(buffer._data):
-            buffer._data = gradient.detach()
+            buffer._rebind(gradient.detach())
         else:
             buffer._writable().copy_(gradient)
 
@@ -470,7 +471,7 @@ def _write(out: Any, array: Any) -> Any:
         if in_graph(out):
             refuse_inplace(out)
         if mode.recording and out.shape == array.shape:  # the graph must go through `out` itself
-            out._data = array._data.to(out._data.dtype)
+            out._rebind(array._data.to(out._data.dtype))
             share_history(out, array._autograd)
             return out
     if out.shape != array.shape:

@@ -187,4 +187,4 @@ def record_by_torch(array: Any) -> None:
     """Put an array that is the result of an explicit call into torch's graph, for functions of torch that differentiate it."""
     info = array._autograd
     if info is not None and isinstance(info.node, ExplicitNode) and info.node.call.result is array._data:
-        array._data = info.node.call.again()
+        array._rebind(info.node.call.again())

@@ -89,7 +89,7 @@ def lend(tensors: Iterable[torch.Tensor], owner: object) -> weakref.finalize:
 def keep(array: Any) -> None:
     """Copy an array that accumulates gradients out of a captured graph's memory, which the next run overwrites."""
     if lent and not array._is_sparse and array._data.data_ptr() in lent:
-        array._data = array._data.detach().clone()
+        array._rebind(array._data.detach().clone())
 
 
 def _give_back(places: Iterable[int]) -> None:

@@ -316,7 +316,8 @@ class NDArray(_Methods):
 
     def _end_history(self) -> None:
         """Make the array a constant, which no backward differentiates any more."""
-        self._data, self._autograd = self._data.detach(), None
+        self._rebind(self._data.detach())
+        self._autograd = None
 
     def as_nd_ndarray(self) -> NDArray:
         """Return the array as ``mx.nd.NDArray``, sharing memory."""
@@ -332,13 +333,18 @@ class NDArray(_Methods):
                 mode.tracing.wrote()
         return self._data.data
 
+    def _rebind(self, tensor: torch.Tensor) -> None:
+        """Hold another tensor from now on. No array changes its tensor otherwise."""
+        self._data = tensor
+        mutation_tracking.tensor_replacements.count += 1
+
     def _release(self) -> None:
         """Give up the memory: shape and type stay, and all values are one zero, not to be written to until `_allocate`."""
-        self._data = self._data.detach().new_zeros(()).expand(self.shape)
+        self._rebind(self._data.detach().new_zeros(()).expand(self.shape))
 
     def _allocate(self) -> None:
         """Allocate memory again, uninitialized."""
-        self._data = torch.empty(self.shape, dtype=self._data.dtype, device=self._data.device)
+        self._rebind(torch.empty(self.shape, dtype=self._data.dtype, device=self._data.device))
 
     def _set_values(self, tensor: torch.Tensor) -> None:
         """Overwrite the values even if they are recorded: a later backward uses the new ones, as in MXNet."""
@@ -355,7 +361,7 @@ class NDArray(_Methods):
             refuse_inplace(self)
         target = self._writable()
         copied = source._recorded_call(lambda t: target.copy_(mutation_tracking.apart(drop_leading(t, target.dim()), target)), "_copyto", self._ctx)
-        self._data = copied._data
+        self._rebind(copied._data)
         share_history(self, copied._autograd)
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -557,7 +563,8 @@ class NDArray(_Methods):
             raise KeyError(f"grad_req must be one of {tuple(GRAD_REQS)}, received {shortened(grad_req)}")
         if mode.tracing is not None and (original := mode.tracing.marks(self)) is not None:
             original._mark(grad, grad_req)
-            self._data, self._autograd = original._data, original._autograd
+            self._rebind(original._data)
+            self._autograd = original._autograd
             return
         self._autograd = Marked(grad, grad_req)
         leaf = self._data.detach()
@@ -567,7 +574,7 @@ class NDArray(_Methods):
         elif grad_req != "null":
             from ..ops import integers
             leaf = integers.mark(leaf, self._autograd.deliver)
-        self._data = leaf
+        self._rebind(leaf)
 
     @property
     def grad(self) -> Any:

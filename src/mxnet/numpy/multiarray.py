@@ -241,7 +241,8 @@ class ndarray(_Base):  # noqa: N801
         """Ask for the gradient of this array in every later backward pass; see `mx.nd.NDArray.attach_grad`."""
         if mode.tracing is not None and (original := mode.tracing.marks(self)) is not None:
             original.attach_grad(grad_req)
-            self._data, self._autograd = original._data, original._autograd
+            self._rebind(original._data)
+            self._autograd = original._autograd
             return
         self._mark(type(self)._new(torch.zeros_like(self._raw(), memory_format=torch.contiguous_format), self._ctx), grad_req)
 

@@ -277,9 +277,17 @@ class GraphRunner:
         state = self.states.get(self._state_key(inputs, device)) if self._freezes and not self.node_devices else None
         return state if type(state) is Compiled or type(state) in (Native, graph_capture.Captured) and not self._open else None
 
-    def run_decided(self, state: State, inputs: Sequence[torch.Tensor]) -> Sequence[torch.Tensor] | None:
-        """Return the outputs by a `decided` state for inputs like these; None if it does not hold any more."""
-        if policy.process.forked or not state.holds(inputs) or type(state) is not Compiled and not self._same_weights(inputs):
+    def run_decided(self, state: State, inputs: Sequence[torch.Tensor], same: bool) -> Sequence[torch.Tensor] | None:
+        """Return the outputs by a `decided` state for inputs like these; None if it does not hold any more.
+
+        With `same` the weights are the tensors of a call before that returned outputs.
+        """
+        if policy.process.forked:
+            return None
+        if type(state) is Compiled:
+            if not (same and state.weights.holds_unread() or state.holds(inputs)):
+                return None
+        elif not state.holds(inputs) or not self._same_weights(inputs):
             return None
         return state.function(*inputs)
 

@@ -110,13 +110,16 @@ class Session:
         """Return the final state of inference on tensors like these; None if it is not decided, or the graph writes to its inputs."""
         return None if self.always_writes else self.runner.decided(tensors, ctx.torch_device)
 
-    def run_decided(self, state: State, tensors: Sequence[torch.Tensor]) -> Sequence[torch.Tensor] | None:
-        """Return the outputs in inference by a state of `decided`; None if the state does not hold any more, or the run fails."""
+    def run_decided(self, state: State, tensors: Sequence[torch.Tensor], same: bool) -> Sequence[torch.Tensor] | None:
+        """Return the outputs in inference by a state of `decided`; None if the state does not hold any more, or the run fails.
+
+        With `same` the weights are the tensors of a call before that returned outputs: then they need not be compared one by one.
+        """
         switched = torch.is_grad_enabled()
         try:  # as in `run`
             if switched:
                 torch._C._set_grad_enabled(False)
-            return self.runner.run_decided(state, tensors)
+            return self.runner.run_decided(state, tensors, same)
         except Exception:  # `run` raises the error
             return None
         finally:

@@ -147,8 +147,9 @@ def test_results_are_the_caller_s_own():
     net = network()
     a = net(nd.ones((3, 5)))
     held = a.asnumpy().copy()
-    net(nd.zeros((3, 5)))
-    assert (a.asnumpy() == held).all()
+    others = [net(nd.zeros((3, 5)) + i) for i in range(150)]  # more than are allocated at a time
+    assert (a.asnumpy() == held).all() and (a.asnumpy() == others[1].asnumpy()).all()
+    assert len({other._data.untyped_storage().data_ptr() for other in (a, *others)}) == 151
 
 
 def test_large_inputs_are_read_where_they_are_now():

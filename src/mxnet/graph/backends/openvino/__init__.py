@@ -2,7 +2,10 @@
 
 The nodes that OpenVINO supports run there, in as few partitions as possible; the rest stays on torch. See `conversion`.
 """
+import ctypes
+import functools
 import importlib
+import operator
 import os
 import sys
 import threading
@@ -15,7 +18,7 @@ from torch import fx
 
 from .... import openmp, processor, threads
 from ....base import MXNetError
-from ....kernels.image.nchw_to_nhwc import interleave
+from ....kernels.image.nchw_to_nhwc import Interleaver
 from ....ndarray import dispatch
 from ....ndarray.dispatch import Call
 from ....suggestions import shortened
@@ -28,7 +31,7 @@ _OPTIONS = {"precision", "cache_dir", "num_threads"}
 _PRECISIONS = {"float32": "f32", "bfloat16": "bf16", "float16": "f16"}
 # Below this size (bytes) copying an array is cheaper than binding another one to OpenVINO.
 _SMALL = 1 << 15
-_AT_A_TIME = 16
+_AT_A_TIME = 64
 # Least duration of a run (in seconds) for which it pays to end torch's threads first, and to start them again afterwards.
 _LONG = 5e-4
 # A model is compiled for another number of threads after calls that took so many times the time of its compilation. Beside two busy loops on
@@ -285,17 +288,13 @@ class Counting:
         return [(self._names.get(layer.node_name) or Call(layer.node_type), share) for layer, share in zip(layers, shares)]
 
 
-def _copy(source: torch.Tensor, buffer: torch.Tensor) -> None:
-    buffer.copy_(source)
-
-
 def _input_copy(program: Program, node: fx.Node) -> Callable | None:
-    """Return the function that copies an input into the model's buffer; None if OpenVINO reads the input in place."""
+    """Return what makes, from the model's buffer, the function that copies an input into it; None if OpenVINO reads the input in place."""
     from .model import images
     if images(program, node):
-        return interleave
+        return functools.partial(Interleaver, tuple(program.values[node].shape))
     value = program.values[node]
-    return _copy if value.numel() * value.element_size() <= _SMALL else None
+    return operator.attrgetter("copy_") if value.numel() * value.element_size() <= _SMALL else None
 
 
 class _Copies:
@@ -303,16 +302,17 @@ class _Copies:
 
     def __init__(self, shape: tuple[int, ...], dtype: torch.dtype):
         self._shape, self._dtype = shape, dtype
-        self._spare: list[tuple[torch.Tensor, Any]] = []
+        self._spare: list[tuple[torch.Tensor, int]] = []
         self.source: Any = torch.empty(shape, dtype=dtype).numpy()
+        self._address, self._bytes = self.source.ctypes.data, self.source.nbytes
 
     def take(self) -> torch.Tensor:
         """Return a new tensor with the current content of `source`."""
         if not self._spare:
             tensors = [torch.empty(self._shape, dtype=self._dtype) for _ in range(_AT_A_TIME)]
-            self._spare = [(t, t.numpy()) for t in tensors]
-        tensor, array = self._spare.pop()
-        array[...] = self.source
+            self._spare = [(t, t.data_ptr()) for t in tensors]
+        tensor, address = self._spare.pop()
+        ctypes.memmove(address, self._address, self._bytes)  # a call of torch or NumPy takes 20 us with cold caches
         return tensor
 
 
@@ -329,7 +329,7 @@ class _Request:
             if copy_input is None:
                 self.read[k] = i, None
             else:
-                self.copied.append((i, copy_input, torch.from_numpy(self.request.get_input_tensor(k).data)))
+                self.copied.append((i, copy_input(torch.from_numpy(self.request.get_input_tensor(k).data))))
         for k, shape, dtype, small in compiled.outputs:
             copies = None
             if small:
@@ -339,8 +339,8 @@ class _Request:
 
     def run(self, tensors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
         request = self.request
-        for i, copy_input, buffer in self.copied:
-            copy_input(tensors[i], buffer)
+        for i, copy_input in self.copied:
+            copy_input(tensors[i])
         for k, (i, bound) in self.read.items():
             t = tensors[i]
             if bound is None or t.data_ptr() != bound.data_ptr() or not t.is_contiguous():  # other memory than in the last run
@@ -356,7 +356,7 @@ class _Request:
         if self.long:
             openmp.rest()
         start = time.perf_counter()
-        request.infer()
+        request.infer(share_outputs=True)  # by default it copies them once more
         self.long = time.perf_counter() - start > _LONG
         if len(results) == len(self.outputs):
             return tuple(results)
