@@ -4,6 +4,7 @@ import torch
 
 import mxnet as mx
 from mxnet import nd
+from mxnet.ops import differentiation
 
 
 def test_forward_and_backward_by_hand():
@@ -248,3 +249,22 @@ def test_gradients_share_no_memory_with_head_gradients_or_each_other():
     exe.backward()
     exe.grad_dict["a"][:] = 0
     assert exe.grad_dict["b"].asnumpy().tolist() == [4, 4]
+
+
+def test_what_waits_for_gradients_is_called_with_each_without_torch(monkeypatch):
+    net = mx.sym.FullyConnected(mx.sym.tanh(mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=4, name="a")), num_hidden=3, name="b")
+    executor = mx.sym.SoftmaxOutput(net, name="softmax").simple_bind(mx.cpu(), data=(2, 5), softmax_label=(2,))
+    for i, array in enumerate(executor.arg_arrays):
+        array[:] = nd.array(np.cos(np.arange(array.size) + i).reshape(array.shape))
+    executor.arg_dict["softmax_label"][:] = 1
+    names, calls = mx.sym.SoftmaxOutput(net, name="softmax").list_arguments(), []
+    executor.finished = {i: lambda i=i: calls.append((i, executor.grad_arrays[i].asnumpy())) for i, name in enumerate(names) if name[0] in "ab"}
+
+    monkeypatch.setattr(differentiation, "backward", None)
+    monkeypatch.setattr(differentiation, "gradients", None)
+    executor.forward(is_train=True)
+    executor.backward()
+    assert sorted(i for i, _ in calls) == sorted(executor.finished) == [1, 2, 3, 4]
+    for i, gradient in calls:
+        np.testing.assert_array_equal(gradient, executor.grad_arrays[i].asnumpy())
+        assert np.abs(gradient).max() > 1e-3

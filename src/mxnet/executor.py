@@ -185,7 +185,7 @@ class Executor:
 
     def _run_explicit(self, tensors: list[torch.Tensor], wanted: list[tuple[int, int]]) -> bool:
         """Compute the outputs without torch's autograd, and keep what `_backward_explicit` needs; return False where that is not possible."""
-        if self._watcher is not None or self.finished or any([tensors[k].dtype is not torch.float32 for k, _ in wanted]):
+        if self._watcher is not None or any([tensors[k].dtype is not torch.float32 for k, _ in wanted]):
             return False
         self._single_threaded = self._session.runs_single_threaded(tensors, self._ctx)
         run = self._session.run_explicit(tensors, self._ctx, [k for k, _ in wanted], self._single_threaded)
@@ -204,6 +204,8 @@ class Executor:
             i = numbers[k]
             reached.add(i)
             Marked(self.grad_arrays[i], self._reqs[i]).receive(gradient)
+            if i in self.finished:
+                self.finished[i]()
 
         def lend(k: int) -> torch.Tensor | None:
             return memory_format.reusable(self.grad_arrays[numbers[k]]) if self._reqs[numbers[k]] == "write" else None

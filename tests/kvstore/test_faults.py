@@ -14,9 +14,9 @@ def test_every_other_worker_gets_an_error(fault, others):
     if fault == "kill":
         assert all("has lost another worker, which died or ended early" in text or "worker 2: " in text for text in said)
     else:
-        # Worker 0 has the meeting point, and takes it along when it ends: on a busy machine worker 1 may notice that first.
+        # Worker 0 has the meeting point, and takes it along when it ends: on a busy machine worker 1 may notice either first.
         assert "worker 2: silent for" in said[0], said
-        assert "worker 2: silent for" in said[1] or "whoever has that point is gone" in said[1], said
+        assert any(reason in said[1] for reason in ("worker 2: silent for", "whoever has that point is gone", "worker 0 left before the others")), said
 
 
 def test_killed_again_at_other_moments():

@@ -187,14 +187,68 @@ def test_gradients_stay_in_their_memory(no_autograd):
     assert places[1] == places[2] and len(set(places[1])) == 4
 
 
-def test_what_waits_for_a_gradient_gets_it_from_torch():
-    net, calls = network(), []
-    weight = net[0].weight.data()
-    dispatch.entry_of(weight).finished = lambda: calls.append(weight.grad.asnumpy())
-    with autograd.record():
-        out = net(X)
-    out.backward()
-    assert len(calls) == 1 and np.abs(calls[0]).max() > 0.1
+def awaited(net):
+    """Return the list of (name, gradient) to which each parameter's gradient is added as soon as it is finished."""
+    calls = []
+    for name, parameter in net.collect_params().items():
+        array = parameter.data()
+        dispatch.entry_of(array).finished = lambda name=name, array=array: calls.append((name, array.grad.asnumpy()))
+    return calls
+
+
+def test_a_finished_gradient_is_announced_while_the_others_are_computed(no_autograd):
+    net, loss = nn.HybridSequential(), cross_entropy()
+    net.add(nn.Conv2D(16, 3, in_channels=16), nn.BatchNorm(in_channels=16), nn.Conv2D(16, 3, in_channels=16), nn.BatchNorm(in_channels=16),
+            nn.Dense(3, in_units=256))
+    net.initialize(mx.init.Xavier())
+    net.hybridize()
+    x = mx.nd.array(np.sin(np.arange(4096)).reshape(4, 16, 8, 8))
+    trained, calls = [p for p in net.collect_params().values() if p.grad_req != "null"], []
+
+    def step(batch):
+        with autograd.record():
+            losses = loss(net(batch), Y)
+        losses.backward()
+        return [p.grad().asnumpy() for p in trained]
+
+    before = step(x)
+    for i, p in enumerate(trained):
+        dispatch.entry_of(p.data()).finished = lambda i=i, p=p: calls.append((i, p.grad().asnumpy(), trained[0].grad().asnumpy()))
+    after = step(x * x)
+    assert [i for i, *_ in calls] == [8, 9, 6, 7, 4, 5, 2, 3, 0, 1] and (before[0] != after[0]).any()
+    for i, gradient, first in calls:
+        np.testing.assert_array_equal(gradient, after[i])
+        np.testing.assert_array_equal(first, after[0] if i < 2 else before[0])
+
+
+def twice(net, loss):
+    return [loss(net(X), Y) + loss(net(X * 2), Y)]
+
+
+def on_its_result(net, loss):
+    return [loss(net(mx.nd.concat(net(X), X.slice_axis(1, 3, 6), dim=1)), Y)]
+
+
+def with_decay(net, loss):
+    return [loss(net(X), Y).sum() + sum((p.data() ** 2).sum() for p in net.collect_params().values())]
+
+
+def with_decay_and_a_call_without_influence(net, loss):
+    return [*with_decay(net, loss), mx.nd.BlockGrad(net(X)).sum() + net[0].weight.data().sum()]
+
+
+@pytest.mark.parametrize("heads", [twice, on_its_result, with_decay, with_decay_and_a_call_without_influence])
+def test_a_gradient_of_several_parts_is_announced_once_and_complete(heads):
+    net, loss = network(), cross_entropy()
+    calls = awaited(net)
+    for _ in range(2):
+        with autograd.record():
+            results = heads(net, loss)
+        backward(*results)
+    assert sorted(name for name, _ in calls) == sorted([*net.collect_params()] * 2)
+    for name, gradient in calls:
+        np.testing.assert_array_equal(gradient, net.collect_params()[name].grad().asnumpy())
+        assert np.abs(gradient).max() > 1e-2
 
 
 def test_the_results_of_a_call_are_released_without_a_collection():

@@ -130,15 +130,16 @@ class Marked:
     """Marks an array whose gradient is requested: the array to write it to, and ``grad_req``.
 
     `reached` is False from the start of a backward that writes gradients until it has this one. While `partial` is True, what comes after that is
-    another part of the same gradient.
+    another part of the same gradient. `expected` counts the parts to come from explicit calls where something waits for the gradient.
     """
 
-    __slots__ = ("grad", "grad_req", "fresh", "reached", "lent", "partial", "finished", "__weakref__")
+    __slots__ = ("grad", "grad_req", "fresh", "reached", "lent", "partial", "expected", "finished", "__weakref__")
     node = None
     index = 0
 
     def __init__(self, grad: Any, grad_req: str) -> None:
         self.grad, self.grad_req, self.fresh, self.reached, self.lent, self.partial = grad, grad_req, False, True, False, False
+        self.expected = 0
         self.finished: Callable[[], None] | None = None  # called as soon as a backward has the gradient
         if grad_req == "add" and grad is not None:
             memory_format.keep(grad)
@@ -169,7 +170,7 @@ class Marked:
         """Take a finished gradient from torch's leaf tensor."""
         gradient, leaf.grad = leaf.grad, None
         self.take(torch.zeros_like(leaf) if gradient is None else gradient)  # None: nothing depends on it, a torch operator found
-        if self.finished is not None:
+        if self.finished is not None and not self.expected:
             self.finished()
 
     def take(self, gradient: torch.Tensor) -> None:
@@ -199,6 +200,14 @@ class Marked:
             self.fresh = self.reached = True
         else:
             self.take(gradient)
+        if self.finished is not None:
+            self.passed()
+
+    def passed(self) -> None:
+        """Count one expected part, which has come or will not come; the gradient is finished with the last."""
+        self.expected -= 1
+        if not self.expected and self.reached and self.finished is not None:
+            self.finished()
 
     @staticmethod
     def _take_lent(buffer: Any, gradient: torch.Tensor) -> None:

@@ -88,6 +88,10 @@ def backward(nodes: Iterable[ExplicitNode], heads: Sequence[torch.Tensor], seeds
     by_torch = [(head, seed) for head, seed in zip(heads, seeds) if id(head) not in own]
     for variable in variables:
         variable.partial = True
+    awaited = {node: places for node in order if (places := _awaited(node))}
+    for node, places in awaited.items():
+        for place in places:
+            node.inputs[place].expected += 1
     try:
         for head, seed in zip(heads, seeds):
             if id(head) in own:
@@ -101,15 +105,24 @@ def backward(nodes: Iterable[ExplicitNode], heads: Sequence[torch.Tensor], seeds
                 result.grad = None
             gradient = sums.pop(id(result), None)
             if gradient is not None:
-                _backward_one(node, gradient, sums, read, keep)
+                _backward_one(node, gradient, sums, read, keep, awaited.get(node))
+            for place in awaited.get(node, ()):  # to which no gradient has come
+                node.inputs[place].passed()
     finally:
         for variable in variables:
-            variable.partial = False
+            variable.partial, variable.expected = False, 0
         for node in order:
             node.call.result.grad = None
 
 
-def _backward_one(node: ExplicitNode, gradient: torch.Tensor, sums: dict[int, torch.Tensor], read: set[int], keep: bool) -> None:
+def _awaited(node: ExplicitNode) -> set[int]:
+    """Return the places of variables for whose gradients something waits."""
+    infos = node.inputs
+    return {place for place, _ in node.call.inputs if type(infos[place]) is Marked and infos[place].finished is not None}
+
+
+def _backward_one(node: ExplicitNode, gradient: torch.Tensor, sums: dict[int, torch.Tensor], read: set[int], keep: bool,
+                  awaited: set[int] | None) -> None:
     call, infos = node.call, node.inputs
     results = {place: tensor for place, tensor in call.inputs if type(infos[place]) is not Marked}
 
@@ -117,6 +130,8 @@ def _backward_one(node: ExplicitNode, gradient: torch.Tensor, sums: dict[int, to
         if place in results:
             _add(sums, results[place], own)
         else:
+            if awaited is not None:
+                awaited.discard(place)
             infos[place].receive(own)
 
     with no_grad():

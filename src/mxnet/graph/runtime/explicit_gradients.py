@@ -329,7 +329,7 @@ def _with_uses(steps: list[_Step], inputs: int, outputs: list[int]) -> list[_Ste
     for i, step in enumerate(steps):
         first = {place for place, want in zip(step.flat, step.wanted) if want and place < inputs} - read
         read |= first
-        steps[i] = step._replace(first_of=tuple(first))
+        steps[i] = step._replace(first_of=tuple(sorted(first)))
     for i, step in reversed(list(enumerate(steps))):
         unread = {place for place in (*step.flat, step.out) if place is not None and place >= inputs} - needed
         needed |= unread
