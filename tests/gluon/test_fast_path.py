@@ -84,6 +84,10 @@ def as_recorded_result(parameter):
         nd.broadcast_mul(x, nd.array([3]), out=parameter.data())
 
 
+def as_pickled(parameter):
+    parameter.data().__setstate__((nd.ones(parameter.shape) * 6).__getstate__())
+
+
 def as_recorded_copy(parameter):
     x = nd.ones(parameter.shape)
     x.attach_grad()
@@ -95,8 +99,8 @@ def as_recorded_copy(parameter):
 @pytest.mark.parametrize("write", [
     lambda p: p.set_data(p.data() * 2), lambda p: p.data().__setitem__(slice(None), 3), lambda p: p.data().as_torch().mul_(-1),
     lambda p: p.initialize(mx.init.Constant(2), force_reinit=True), lambda p: setattr(p, "_data", [p.data() + 1]),
-    as_gradient, as_recorded_result, as_recorded_copy],
-    ids=["set_data", "in place", "by torch", "anew", "another array", "as a gradient", "as a recorded result", "as a recorded copy"])
+    as_gradient, as_recorded_result, as_recorded_copy, as_pickled],
+    ids=["set_data", "in place", "by torch", "anew", "another array", "as a gradient", "as a recorded result", "as a recorded copy", "as pickled"])
 def test_a_changed_weight_is_noticed(net, write, shared, long_calls):
     net[0].weight.grad_req = "null"
     if shared:

@@ -16,7 +16,8 @@ def test_every_other_worker_gets_an_error(fault, others):
     else:
         # Worker 0 has the meeting point, and takes it along when it ends: on a busy machine worker 1 may notice either first.
         assert "worker 2: silent for" in said[0], said
-        assert any(reason in said[1] for reason in ("worker 2: silent for", "whoever has that point is gone", "worker 0 left before the others")), said
+        reasons = "worker 2: silent for", "whoever has that point is gone", "worker 0 left before the others"
+        assert any(reason in said[1] for reason in reasons), said
 
 
 def test_killed_again_at_other_moments():

@@ -221,12 +221,37 @@ def test_a_finished_gradient_is_announced_while_the_others_are_computed(no_autog
         np.testing.assert_array_equal(first, after[0] if i < 2 else before[0])
 
 
+def test_a_backward_that_fails_leaves_nothing_expected(monkeypatch):
+    net = network()
+    calls = awaited(net)
+    with autograd.record():
+        out = net(X)
+    run = explicit_gradients.ExplicitGraph.backward
+
+    def fail(*args, **kwargs):
+        raise RuntimeError("no")
+
+    monkeypatch.setattr(explicit_gradients.ExplicitGraph, "backward", fail)
+    with pytest.raises(mx.MXNetError, match="no"):
+        out.backward()
+    monkeypatch.setattr(explicit_gradients.ExplicitGraph, "backward", run)
+    net.hybridize(False)  # torch records the next call
+    with autograd.record():
+        out = net(X)
+    out.backward()
+    assert sorted(name for name, _ in calls) == sorted(net.collect_params())
+
+
 def twice(net, loss):
     return [loss(net(X), Y) + loss(net(X * 2), Y)]
 
 
 def on_its_result(net, loss):
     return [loss(net(mx.nd.concat(net(X), X.slice_axis(1, 3, 6), dim=1)), Y)]
+
+
+def on_a_weight_of_its_own(net, loss):
+    return [net(net[0].weight.data())]
 
 
 def with_decay(net, loss):
@@ -237,7 +262,7 @@ def with_decay_and_a_call_without_influence(net, loss):
     return [*with_decay(net, loss), mx.nd.BlockGrad(net(X)).sum() + net[0].weight.data().sum()]
 
 
-@pytest.mark.parametrize("heads", [twice, on_its_result, with_decay, with_decay_and_a_call_without_influence])
+@pytest.mark.parametrize("heads", [twice, on_its_result, on_a_weight_of_its_own, with_decay, with_decay_and_a_call_without_influence])
 def test_a_gradient_of_several_parts_is_announced_once_and_complete(heads):
     net, loss = network(), cross_entropy()
     calls = awaited(net)
@@ -246,6 +271,13 @@ def test_a_gradient_of_several_parts_is_announced_once_and_complete(heads):
             results = heads(net, loss)
         backward(*results)
     assert sorted(name for name, _ in calls) == sorted([*net.collect_params()] * 2)
+
+    def compute(net, loss):
+        for _ in range(2):
+            with autograd.record():
+                results = heads(net, loss)
+            backward(*results)
+    check(compute)
     for name, gradient in calls:
         np.testing.assert_array_equal(gradient, net.collect_params()[name].grad().asnumpy())
         assert np.abs(gradient).max() > 1e-2

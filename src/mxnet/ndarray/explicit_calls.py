@@ -7,6 +7,7 @@ in it, such as those of users, would return something else. Where the result its
 """
 from __future__ import annotations
 
+import collections
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
@@ -86,13 +87,13 @@ def backward(nodes: Iterable[ExplicitNode], heads: Sequence[torch.Tensor], seeds
     own = {id(node.call.result) for node in order}
     read = {id(tensor) for node in order for tensor in node.call.reads()}
     by_torch = [(head, seed) for head, seed in zip(heads, seeds) if id(head) not in own]
-    for variable in variables:
-        variable.partial = True
-    awaited = {node: places for node in order if (places := _awaited(node))}
-    for node, places in awaited.items():
-        for place in places:
-            node.inputs[place].expected += 1
     try:
+        for variable in variables:
+            variable.partial = True
+        awaited = {node: places for node in order if (places := _awaited(node))}
+        for node, places in awaited.items():
+            for place in places:
+                node.inputs[place].expected += 1
         for head, seed in zip(heads, seeds):
             if id(head) in own:
                 _add(sums, head, seed)
@@ -106,7 +107,7 @@ def backward(nodes: Iterable[ExplicitNode], heads: Sequence[torch.Tensor], seeds
             gradient = sums.pop(id(result), None)
             if gradient is not None:
                 _backward_one(node, gradient, sums, read, keep, awaited.get(node))
-            for place in awaited.get(node, ()):  # to which no gradient has come
+            for place in awaited.get(node, ()):  # `_backward_one` has removed those to which a gradient has come
                 node.inputs[place].passed()
     finally:
         for variable in variables:
@@ -123,8 +124,10 @@ def _awaited(node: ExplicitNode) -> set[int]:
 
 def _backward_one(node: ExplicitNode, gradient: torch.Tensor, sums: dict[int, torch.Tensor], read: set[int], keep: bool,
                   awaited: set[int] | None) -> None:
+    """Give the inputs of a call their gradients, and remove the places of those that have got them from `awaited`."""
     call, infos = node.call, node.inputs
     results = {place: tensor for place, tensor in call.inputs if type(infos[place]) is not Marked}
+    uses = collections.Counter(id(infos[place]) for place, _ in call.inputs)
 
     def receive(place: int, own: torch.Tensor) -> None:
         if place in results:
@@ -135,7 +138,7 @@ def _backward_one(node: ExplicitNode, gradient: torch.Tensor, sums: dict[int, to
             infos[place].receive(own)
 
     with no_grad():
-        call.backward(gradient, receive, lambda place: _lendable(infos[place], read), keep)
+        call.backward(gradient, receive, lambda place: _lendable(infos[place], read) if uses[id(infos[place])] == 1 else None, keep)
 
 
 def _add(sums: dict[int, torch.Tensor], result: torch.Tensor, gradient: torch.Tensor) -> None:

@@ -192,7 +192,11 @@ def restore_array(array: NDArray, raw: bytes | bytearray | None) -> None:
         raise MXNetError("the pickle holds an NDArray of unknown shape, without values")
     if loaded._is_sparse != array._is_sparse or loaded._is_sparse and not isinstance(array, type(loaded)):
         raise MXNetError(f"the pickle holds the values of a {type(loaded).__name__} for a {type(array).__name__}")
-    for slot in ("_data", "_ctx", "_autograd") if not loaded._is_sparse else loaded._slots():
+    if not loaded._is_sparse:
+        array._rebind(loaded._data)
+        array._ctx, array._autograd = loaded._ctx, None
+        return
+    for slot in loaded._slots():
         setattr(array, slot, getattr(loaded, slot))
 
 

@@ -40,3 +40,13 @@ def test_other_results_are_refused(out, error):
 
 def test_others_are_not_known():
     assert not available(1) and not available(5)
+
+
+def test_the_default_type_has_no_influence():
+    torch.set_default_dtype(torch.float64)
+    try:
+        out = torch.zeros(1, 2, 2, 3, dtype=torch.float32)
+        Interleaver((1, 3, 2, 2), out)(torch.arange(12.0, dtype=torch.float32).view(1, 3, 2, 2))
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert out.flatten().tolist() == [0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11]

@@ -280,7 +280,7 @@ class GraphRunner:
     def run_decided(self, state: State, inputs: Sequence[torch.Tensor], same: bool) -> Sequence[torch.Tensor] | None:
         """Return the outputs by a `decided` state for inputs like these; None if it does not hold any more.
 
-        With `same` the weights are the tensors of a call before that returned outputs.
+        `same`: the caller knows that the weights are the very tensors of an earlier successful call.
         """
         if policy.process.forked:
             return None

@@ -113,7 +113,7 @@ class Session:
     def run_decided(self, state: State, tensors: Sequence[torch.Tensor], same: bool) -> Sequence[torch.Tensor] | None:
         """Return the outputs in inference by a state of `decided`; None if the state does not hold any more, or the run fails.
 
-        With `same` the weights are the tensors of a call before that returned outputs: then they need not be compared one by one.
+        `same`: the caller knows that the weights are the very tensors of an earlier successful call, so that they need not be compared one by one.
         """
         switched = torch.is_grad_enabled()
         try:  # as in `run`

@@ -28,14 +28,14 @@ class Interleaver:
     Raises
     ------
     MXNetError
-        If `out` is of another type, shape or order. From a call, if the images, float32, are of another shape or type.
+        If `out` is of another type, shape or order. From a call, if the images are not float32 of `shape`.
     """
 
     def __init__(self, shape: tuple[int, ...], out: torch.Tensor) -> None:
         kernel = _BY_CHANNELS.get(out.shape[-1] if out.dim() else 0)
         if kernel is None:
             raise MXNetError(f"interleave: images have 2 to 4 channels, which are last in the result, received a result of shape {tuple(out.shape)}")
-        images = torch.empty(shape)
+        images = torch.empty(shape, dtype=torch.float32, device="cpu")
         plan = kernel.plan((images, out))
         if plan is None:
             raise kernel.error((images, out))

@@ -152,6 +152,18 @@ def test_results_are_the_caller_s_own():
     assert len({other._data.untyped_storage().data_ptr() for other in (a, *others)}) == 151
 
 
+def test_the_first_call_may_be_in_torch_s_inference_mode():
+    net = network()
+    with torch.inference_mode():
+        net(nd.ones((2, 5)))
+    x = nd.zeros((2, 5))
+    x.attach_grad()
+    scores = net(x)
+    with mx.autograd.record():
+        (scores * (x + 1)[:, :1]).sum().backward()  # keeps `scores` for the gradient
+    np.testing.assert_allclose(x.grad.asnumpy()[:, 0], scores.asnumpy().sum(1), rtol=1e-5)
+
+
 def test_large_inputs_are_read_where_they_are_now():
     net = nn.HybridSequential()
     net.add(nn.Flatten(), nn.HybridLambda(lambda F, x: x * 2))

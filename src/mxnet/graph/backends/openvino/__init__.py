@@ -31,7 +31,7 @@ _OPTIONS = {"precision", "cache_dir", "num_threads"}
 _PRECISIONS = {"float32": "f32", "bfloat16": "bf16", "float16": "f16"}
 # Below this size (bytes) copying an array is cheaper than binding another one to OpenVINO.
 _SMALL = 1 << 15
-_AT_A_TIME = 64
+_AT_A_TIME, _AT_A_TIME_BYTES = 64, 1 << 18  # the most results, and the most bytes, that are allocated together
 # Least duration of a run (in seconds) for which it pays to end torch's threads first, and to start them again afterwards.
 _LONG = 5e-4
 # A model is compiled for another number of threads after calls that took so many times the time of its compilation. Beside two busy loops on
@@ -305,11 +305,13 @@ class _Copies:
         self._spare: list[tuple[torch.Tensor, int]] = []
         self.source: Any = torch.empty(shape, dtype=dtype).numpy()
         self._address, self._bytes = self.source.ctypes.data, self.source.nbytes
+        self._count = max(1, min(_AT_A_TIME, _AT_A_TIME_BYTES // max(1, self._bytes)))
 
     def take(self) -> torch.Tensor:
         """Return a new tensor with the current content of `source`."""
         if not self._spare:
-            tensors = [torch.empty(self._shape, dtype=self._dtype) for _ in range(_AT_A_TIME)]
+            with torch.inference_mode(False):  # a later call need not be in it
+                tensors = [torch.empty(self._shape, dtype=self._dtype) for _ in range(self._count)]
             self._spare = [(t, t.data_ptr()) for t in tensors]
         tensor, address = self._spare.pop()
         ctypes.memmove(address, self._address, self._bytes)  # a call of torch or NumPy takes 20 us with cold caches
@@ -329,7 +331,9 @@ class _Request:
             if copy_input is None:
                 self.read[k] = i, None
             else:
-                self.copied.append((i, copy_input(torch.from_numpy(self.request.get_input_tensor(k).data))))
+                with torch.inference_mode(False):  # as in `_Copies`
+                    buffer = torch.from_numpy(self.request.get_input_tensor(k).data)
+                self.copied.append((i, copy_input(buffer)))
         for k, shape, dtype, small in compiled.outputs:
             copies = None
             if small:
