@@ -13,6 +13,7 @@ import torch
 
 from ..ndarray import memory_format, mutation_tracking
 from . import group
+from .sending_threads import SendingThreads
 
 #: Bit flags of a worker's state of early gradients, which it sends to the others.
 COLLECTS, ACTIVE, CHANGED = 1, 2, 4
@@ -55,6 +56,7 @@ class Overlap:
     def __init__(self, net: Any, merge: Callable, begin: Callable) -> None:
         self._net, self._merge, self._begin = net, merge, begin
         self._channel: Any = None
+        self._threads = SendingThreads()
         self._off = net.num_workers == 1
         self._names: list[Any] = []
         self._arrays: dict[Any, Sequence[Any]] = {}
@@ -122,6 +124,8 @@ class Overlap:
                 return
             self._left[self._where[name]] -= 1
             while len(self._flights) < len(self._buckets) and not self._left[len(self._flights)]:
+                if not self._flights:
+                    self._threads.defer()
                 self._launch()
 
     def _launch(self) -> None:
@@ -136,6 +140,7 @@ class Overlap:
 
     def state(self, pairs: Sequence[tuple[Any, Sequence[Any]]]) -> int:
         """Return this worker's flags for the sum of these keys and arrays; if the keys are the announced ones, all buckets are in flight then."""
+        self._threads.hurry()
         if self._buckets is None:
             return 0
         given = dict(pairs)
