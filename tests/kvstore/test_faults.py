@@ -14,7 +14,7 @@ def test_every_other_worker_gets_an_error(fault, others):
     if fault == "kill":
         assert all("has lost another worker, which died or ended early" in text or "worker 2: " in text for text in said)
     else:
-        # Worker 0 has the meeting point, and takes it along when it ends: on a busy machine worker 1 may notice either first.
+        # Worker 0 has the meeting point, and takes it along when it ends: on a busy machine worker 1 may notice first that it or worker 0 is gone.
         assert "worker 2: silent for" in said[0], said
         reasons = "worker 2: silent for", "whoever has that point is gone", "worker 0 left before the others"
         assert any(reason in said[1] for reason in reasons), said

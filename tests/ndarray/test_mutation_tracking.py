@@ -97,7 +97,7 @@ def test_addresses_of_watchers_that_are_gone_are_dropped(monkeypatch):
 
 
 def test_every_replaced_tensor_counts():
-    """What is derived from weights is checked again only after `tensor_replacements` has counted: no module may assign past `_rebind`."""
+    """Compiled graphs compare their weights again only after `_rebind` has counted a replacement: no module may assign past it."""
     package, assigns = pathlib.Path(mx.__file__).parent, re.compile(r"([\w\])]+)\._data\b(?!\.)[^=()]*= |setattr\(\w+, slot")
     assignments = set()
     for path in package.rglob("*.py"):

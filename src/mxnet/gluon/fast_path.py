@@ -80,7 +80,7 @@ class FastPath:
         self._op, self._session, self._state, self._parameters, self._replaced = op, op._session, state, parameters, replaced
         self._format, self._flattens = in_format, any(form != 0 for form in in_format)
         self._out_format, self._regroups = out_format, out_format != 0 and any(form != 0 for form in out_format)
-        self._is_frozen = type(state) is Compiled  # only then the compiled graph holds its weights anyway
+        self._is_frozen = type(state) is Compiled  # a compiled graph holds its weights; `_known` would keep those of others alive
         self._known: tuple[int, list[torch.Tensor]] = -1, []
         self._kind, self._ctx = type(arguments[0][2]), arguments[0][2]._ctx
         self._likes = [(k, i, array._data.shape, array._data.dtype) for k, i, array in arguments]

@@ -13,6 +13,7 @@ from ..base import MXNetError, mx_real_t
 from ..context import Context, cpu, ctx_or_device, current_context
 from ..ndarray import dispatch
 from ..ndarray.dispatch import mode, traces
+from ..ndarray.mutation_tracking import Replacements
 from ..ndarray.ndarray import GRAD_REQS
 from ..ops.dtypes import name_of, to_torch
 from ..suggestions import shortened
@@ -52,13 +53,7 @@ class DeferredInitializationError(MXNetError):
     """
 
 
-class _Replacements:
-    """The replacements of arrays over all parameters: while `count` is unchanged, every parameter has the same arrays."""
-
-    count = 0
-
-
-replacements = _Replacements()
+replacements = Replacements()  # of arrays in parameters
 
 
 class _Arrays(list):

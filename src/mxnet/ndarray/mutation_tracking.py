@@ -47,13 +47,13 @@ def _alive(refs: Iterable[StorageWeakRef]) -> list[StorageWeakRef]:
     return [ref for ref in refs if not ref.expired()]
 
 
-class _Replacements:
-    """The replacements of tensors in arrays: while `count` is unchanged, every array holds the same tensor."""
+class Replacements:
+    """The number of replacements of some kind in this process: while `count` is unchanged, nothing of that kind was replaced."""
 
     count = 0
 
 
-tensor_replacements = _Replacements()
+tensor_replacements = Replacements()  # of tensors in arrays
 _exposed = Storages()  # memory that others may write to undetected
 _shared = Storages()  # memory that users of torch may write to
 watched: dict[int, list[weakref.ref]] = {}  # the address of a storage -> the watchers of its content
