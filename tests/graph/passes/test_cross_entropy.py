@@ -96,3 +96,31 @@ def test_a_product_that_something_else_reads_is_no_part():
     net.hybridize()
     for a, b in zip(differentiated(net, SCORES, LABELS), expected):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+
+
+class Both(mx.gluon.HybridBlock):
+    """The scores, which are the data seen in another shape, and the loss of their double."""
+
+    def hybrid_forward(self, F, x, index):
+        scores = 2 * x
+        return scores, F.pick(F.log_softmax(scores.reshape((-1, 4))), index.reshape((-1,)))
+
+
+@pytest.mark.parametrize("block, of_output", [
+    (SoftmaxCrossEntropyLoss, False), (Both, True),
+    (lambda: Picks(lambda F, x, i: F.pick(F.log_softmax(x.reshape((-1, 4))), i.reshape((-1,)))), False)])
+def test_scores_may_be_written_to_before_their_gradient(block, of_output):
+    net = block()
+    net.hybridize()
+    x, index = SCORES[0].copy(), LABELS[0]
+    x.attach_grad()
+    gradients = []
+    for writes in (False, True):
+        with mx.autograd.record():
+            out = net(x, index)
+        if writes:
+            (out[0] if of_output else x)[:] = 7
+        (out[1] if of_output else out).backward()
+        gradients.append(x.grad.asnumpy())
+    np.testing.assert_array_equal(*gradients)
+    assert gradients[0].any() and "1 x cross entropy" in net.explain()

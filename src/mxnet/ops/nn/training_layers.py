@@ -121,14 +121,18 @@ class CrossEntropy(ExplicitLayer):
     scale : float
     means : dict, optional
         The attributes of ``mean``; without it there is none.
+    copies : bool
+        True if `data` may be written to before its gradient is computed.
     """
 
     __name__ = "cross_entropy"  # the name in generated code and profiles
 
-    def __init__(self, keepdims: bool, scale: float = 1.0, means: Optional[dict[str, Any]] = None):
-        self.keepdims, self.scale, self.means = keepdims, scale, means
+    def __init__(self, keepdims: bool, scale: float = 1.0, means: Optional[dict[str, Any]] = None, copies: bool = False):
+        self.keepdims, self.scale, self.means, self.copies = keepdims, scale, means, copies
 
     def __call__(self, data: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
+        if self.copies and torch.is_grad_enabled() and data.requires_grad:
+            data = data.clone()
         lines = self._lines(data, index)
         out = None if lines is None else softmax_kernels.log_likelihood(*lines, self.scale)
         if out is not None:
@@ -139,7 +143,7 @@ class CrossEntropy(ExplicitLayer):
         return out if self.means is None else mean.fn(out, **self.means)
 
     def saving(self, data: torch.Tensor, index: torch.Tensor) -> Any:
-        lines = self._lines(data, index)
+        lines = self._lines(data.clone() if self.copies else data, index)
         call = None if lines is None else softmax_kernels.log_likelihood_saving(*lines, self.scale)
         if call is None:
             return None
