@@ -59,6 +59,23 @@ def test_a_worker_that_fails_ends_the_others_and_the_job_starts_again(tmp_path):
     assert "the job has failed with status 3 and starts again (1 of 1)" in done.stderr
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_job_for_good(tmp_path, number):
+    (tmp_path / "wait.py").write_text("import os, time\nos.write(1, f'{os.getpid()}\\n'.encode())\ntime.sleep(100)\n")
+    env = {**os.environ, "PYTHONPATH": str(pathlib.Path(mxnet.__file__).parent.parent)}
+    command = [*python(), "-m", "mxnet.tools.launch", "-n", "2", "-s", "0", "--launcher", "local", "--max-restarts", "2", sys.executable, "wait.py"]
+    with subprocess.Popen(command, text=True, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env) as job:
+        try:
+            workers = [int(job.stdout.readline()) for _ in range(2)]
+            job.send_signal(number)
+            _, errors = job.communicate(timeout=60)
+        finally:
+            job.kill()
+    assert job.returncode == 128 + number, errors
+    assert "starts again" not in errors and "SignalException" not in errors
+    assert not any(os.path.exists(f"/proc/{pid}") for pid in workers)
+
+
 @pytest.mark.parametrize("launcher, script", [
     # ssh -o OPTION HOST WORDS: the remote shell runs the words
     ("ssh", 'echo "$3" >> hosts.log\nexec sh -c "$(echo "$4" | sed "s|{python} -m|{forked} -m|")"'),

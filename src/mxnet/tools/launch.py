@@ -83,7 +83,19 @@ def layout(workers: int, servers: int, hosts: int) -> list[tuple[int, int]]:
     return [(len(range(i, workers, hosts)), len(range(i, servers, hosts))) for i in range(hosts)]
 
 
+@contextlib.contextmanager
+def _same_handlers():
+    """Give the signals their handlers again after a block: torchrun's agent keeps its own."""
+    handlers = {number: signal.getsignal(number) or signal.SIG_DFL for number in _SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+
+
 @command
+@_same_handlers()
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the program; return the exit status."""
     p = build_parser()
@@ -99,7 +111,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if args.launcher in ("ssh", "mpi") and not args.hostfile and not args.meet:
         p.error(f"--launcher {args.launcher} needs -H, a file with the names of the machines; --launcher local uses this one only")
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
-    handlers, variables = {number: signal.getsignal(number) or signal.SIG_DFL for number in _SIGNALS}, dict(os.environ)
+    variables = dict(os.environ)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
         return _run_node(args) if args.meet else _run_job(args)
@@ -117,8 +129,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     finally:  # for callers of this function, which continue
         if args.forks:
             args.forks.close()
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
         os.environ.clear()
         os.environ.update(variables)
 
@@ -276,7 +286,8 @@ def _run_workers(args, count, command, env, exits):
     config = LaunchConfig(min_nodes=nodes, max_nodes=nodes, nproc_per_node=count, run_id=args.job, role="worker", rdzv_endpoint=args.meet,
                           rdzv_backend="c10d", rdzv_configs={"is_host": "false", "timeout": 300}, max_restarts=0, monitor_interval=0.1)
     try:
-        elastic_launch(config, command[0])(*command[1:])
+        with _same_handlers():
+            elastic_launch(config, command[0])(*command[1:])
     except ChildFailedError as error:
         rank, failure = error.get_first_failure()
         name, code = f"worker {rank}", failure.exitcode
@@ -288,7 +299,7 @@ def _run_workers(args, count, command, env, exits):
         _log.error("%s ended with %s; the others were stopped", name, f"status {code}" if code > 0 else signal.Signals(-code).name)
         return code if code > 0 else 128 - code
     except SignalException as error:
-        return 128 + error.sigval
+        raise SystemExit(128 + error.sigval) from None  # it ends the launcher: a status would let the job start again
     return 0
 
 
