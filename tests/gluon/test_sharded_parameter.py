@@ -106,3 +106,15 @@ def test_ranks_begin_alike_and_refuse_other_ways_to_train():
     assert found[0][0].split(")")[-1] == found[1][0].split(")")[-1]
     assert [lines[1:] for lines in found] == [["save_states: the kvstore has the states of some parameters",
                                                "Trainer: split layers need workers in step"]] * 2
+
+
+@pytest.mark.parametrize("optimizer", [mx.optimizer.LAMB, mx.optimizer.LARS, mx.optimizer.LANS, lambda: mx.optimizer.LBSGD(warmup_strategy="lars")])
+def test_optimizers_that_need_norms_of_whole_weights_are_refused(optimizer):
+    head = mx.gluon.nn.ShardedDense(5, in_units=3, prefix="head_")
+    head.initialize(ctx=[mx.cpu(0), mx.cpu(1)])
+    with pytest.raises(mx.MXNetError, match="Trainer: head_bias, head_weight: divided by rows, and .* needs the norms of whole weights"):
+        mx.gluon.Trainer(head.collect_params(), optimizer())
+    alone = mx.gluon.nn.ShardedDense(5, in_units=3)
+    alone.initialize()
+    mx.gluon.Trainer(alone.collect_params(), optimizer())
+    mx.gluon.Trainer(head.collect_params(), mx.optimizer.LBSGD(warmup_strategy="linear"))

@@ -104,6 +104,10 @@ class Trainer:
         self._gathers = any(isinstance(parameter, FullyShardedParameter) for parameter in self._params)
         if self._gathers:
             self._require_elementwise(kvstore)
+        if self._sharded and self._optimizer._scales_by_norms and ranks().count * len(self._contexts or ()) > 1:
+            names = ", ".join(self._params[i].name for i in sorted(self._sharded))
+            raise UsageError(f"Trainer: {names}: divided by rows, and {type(self._optimizer).__name__} needs the norms of whole weights; use an "
+                             "optimizer that updates each element for itself, such as 'sgd' or 'adam'")
         self._rescue: Any = None  # a `Progress` with rescue=True
         self._scale = self._optimizer.rescale_grad
         self._kvstore_params = {"kvstore": kvstore, "update_on_kvstore": update_on_kvstore}

@@ -122,8 +122,13 @@ class SplitParameters:
         Raises
         ------
         MXNetError
-            If there are several ranks, and the kvstore does not keep them in step.
+            If there are several ranks, and the kvstore does not keep them in step, or if the optimizer would update parts other than the whole.
         """
+        several = any(len(parts) > 1 for parts in self.parts.values())
+        if optimizer._scales_by_norms and (several or self.members.count > 1) or several and isinstance(optimizer, opt.Nadam):
+            why = "advances its schedule with each array" if isinstance(optimizer, opt.Nadam) else "needs the norms of whole weights"
+            raise MXNetError(f"{', '.join(self.parts)}: divided by rows, and {type(optimizer).__name__} {why}; use an optimizer that updates each "
+                             "element for itself, such as 'sgd' or 'adam'")
         if self.members.count > 1 and getattr(kvstore, "_group", None) is None or kvstore is not None and "async" in kvstore.type:
             raise MXNetError(f"{', '.join(self.parts)}: divided among {self.members.count} ranks, which need a kvstore in step, such as "
                              f"kvstore='dist_sync'; received {kvstore.type if kvstore is not None else None!r}")

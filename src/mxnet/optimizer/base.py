@@ -69,6 +69,7 @@ class Optimizer:
 
     opt_registry: dict[str, type[Any]] = {}  # lower-case name -> class
     use_fused_step = False
+    _scales_by_norms = False  # True if the step of an element depends on the norms of the weight: parts of it can't be updated alone
     _as_mxnet2 = False  # True if made after set_version("2.0"), for a class with other defaults or rules in MXNet 2
 
     @suggests_arguments

@@ -49,6 +49,8 @@ class LARS(MasterAfterState):
     array([0.9999, 2.0002], dtype=float32)
     """
 
+    _scales_by_norms = True
+
     def __init__(self, momentum: float = 0.0, lazy_update: bool = True, eta: float = 0.001, eps: float = 0, momentum_correction: bool = True, *,
                  epsilon: float | None = None, **kwargs: Any):
         kwargs.setdefault("aggregate_num", environment.get_int("MXNET_OPTIMIZER_AGGREGATION_SIZE"))
@@ -124,6 +126,8 @@ class LAMB(Optimizer):
     array([0.842, 2.158], dtype=float32)
     """
 
+    _scales_by_norms = True
+
     def __init__(self, learning_rate: float = 0.001, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-6,
                  lower_bound: float | None = None, upper_bound: float | None = None, bias_correction: bool = True, **kwargs: Any):
         kwargs.setdefault("aggregate_num", max(1, min(45, environment.get_int("MXNET_OPTIMIZER_AGGREGATION_SIZE"))))
@@ -197,7 +201,7 @@ class LBSGD(Optimizer):
         logging.info("Running Large-Batch SGD Algorithm")
         logging.info("(warmup_strategy=%s, warmup_epochs=%d, batch_scale=%f, updates_per_epoch=%d)", warmup_strategy, warmup_epochs, batch_scale,
                      updates_per_epoch)
-        self.momentum, self.multi_precision = momentum, multi_precision
+        self.momentum, self.multi_precision, self._scales_by_norms = momentum, multi_precision, warmup_strategy == "lars"
         self.warmup_strategy, self.warmup_epochs, self.batch_scale = warmup_strategy, warmup_epochs, batch_scale
         self.updates_per_epoch, self.init_updates, self.num_epochs = updates_per_epoch, begin_epoch * updates_per_epoch, num_epochs
         self.cumgrads: dict[Any, dict[str, Any]] = {}  # index -> {'cum_grad': the sum, 'num_cums': the number of batches since the start}

@@ -141,6 +141,8 @@ class LANS(_Moments):
     array([0.842, 2.158], dtype=float32)
     """
 
+    _scales_by_norms = True
+
     def __init__(self, learning_rate: float = 0.001, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-6,
                  lower_bound: float | None = None, upper_bound: float | None = None, **kwargs: Any):
         super().__init__(learning_rate, beta1, beta2, epsilon, **kwargs)
