@@ -5,6 +5,7 @@ import functools
 import inspect
 import logging
 import os
+import sys
 import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,15 @@ class _ThreadFlags(threading.local):
 
 _flags = _ThreadFlags()
 _np_shape_everywhere = False
+
+
+def level_of_program() -> int:
+    """Return the `stacklevel` with which a warning of the calling function points to the program's line, however deep in the library it is."""
+    frame, level = sys._getframe(1), 1
+    library = __name__.partition(".")[0]
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == library:
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def _announce(topic, text):

@@ -115,6 +115,42 @@ def test_the_graph_holds_no_gathered_weight():
     assert outputs(program, workers=2, kind="dist_sync") == [["0 True", "0 None"]] * 2
 
 
+def test_whoever_writes_to_rows_need_not_know_of_the_weight_in_flight(tmp_path):
+    """After a step the evaluation of one weight leaves it in flight, for its next use."""
+    program = _PROGRAM + """
+    from mxnet.gluon import fully_sharded
+    folder, gatherer, x = os.environ['FOLDER'], fully_sharded._gatherer(), nd.array(X[0])
+    net = gluon.nn.Sequential()
+    net.add(gluon.nn.BatchNorm(in_channels=20), gluon.nn.Dense(7, in_units=20))
+    net.initialize(mx.init.Normal(1))
+    trainer, weight = trainer_of(net, shard='full'), net[1].weight
+    gluon.save_shards(f'{folder}/shards', net, trainer)
+    trainer.save_training(f'{folder}/training', net).wait()
+    good = net(x).asnumpy()
+
+    def write(number, where=(0, 1)):
+        if rank in where:
+            weight.list_data()[0][:] = number
+
+    changes = {'load_shards': lambda: gluon.load_shards(f'{folder}/shards', net, trainer),
+               'resume_training': lambda: trainer.resume_training(f'{folder}/training', net),
+               'rows': lambda: write(7), 'rows of one rank': lambda: write(3, [1]), 'no rows': lambda: write(5, []),
+               'torch': lambda: weight.list_data()[0].as_torch().fill_(2), 'set_data': lambda: weight.set_data(nd.ones((7, 20))),
+               'initialize': lambda: net.initialize(force_reinit=True), 'cast': lambda: net.cast('float64')}
+    for name, change in changes.items():
+        train(net, trainer, range(1))
+        net(x)
+        flies = gatherer._flight is not None
+        change()
+        out = net(x.astype(weight.dtype)).asnumpy()
+        gatherer.cut()
+        same = (net(x.astype(weight.dtype)).asnumpy() == (good if name in ('load_shards', 'resume_training') else out)).all()
+        print(name, flies, same and (net(x.astype(weight.dtype)).asnumpy() == out).all())
+    """
+    cases = ["load_shards", "resume_training", "rows", "rows of one rank", "no rows", "torch", "set_data", "initialize", "cast"]
+    assert outputs(program, workers=2, kind="dist_sync", env={"FOLDER": str(tmp_path)}) == [[f"{name} True True" for name in cases]] * 2
+
+
 def test_gradients_of_a_weight_that_is_used_twice_of_retained_graphs_and_of_autograd_grad():
     program = _PROGRAM + """
     net = gluon.nn.Dense(20, in_units=20, use_bias=False)
@@ -269,6 +305,19 @@ def test_without_a_gpu_offloading_has_no_effect():
     other = build(mx.cpu())
     for one, two in zip(found, train(other, trainer_of(other), mx.cpu())):
         np.testing.assert_allclose(one, two, atol=1e-6)
+
+
+def test_the_warning_of_offloading_without_a_gpu_points_to_the_line_of_the_program():
+    """It comes from different depths."""
+    built, initialized, fresh, deferred = build(mx.cpu()), gluon.nn.Dense(3, in_units=2), gluon.nn.Dense(3, in_units=2), gluon.nn.Dense(3)
+    initialized.initialize()
+    gluon.fully_shard({**fresh.collect_params(), **deferred.collect_params()}, mx.cpu())
+    deferred.initialize()
+    for warns in (lambda: trainer_of(built, shard="full", offload=mx.cpu()), lambda: gluon.fully_shard(initialized.collect_params(), mx.cpu()),
+                  lambda: fresh.initialize(), lambda: deferred(mx.nd.ones((1, 2)))):
+        with pytest.warns(UserWarning, match="has no effect") as caught:
+            warns()
+        assert {warning.filename for warning in caught} == {__file__}
 
 
 def test_arguments_of_offloading():

@@ -1,11 +1,14 @@
 """Networks with split layers on 1, 2 and 4 ranks: weights are those of the whole network, and checkpoints go from one number of ranks to another."""
 import json
 import os
+import textwrap
 
+import numpy as np
 import pytest
 
 import mxnet as mx
 from job_checks import outputs
+from mxnet.optimizer import pickles
 from sharded_checks import PROGRAM
 
 # Batches of 8 samples, of which the ranks have different numbers.
@@ -82,7 +85,9 @@ def test_a_checkpoint_without_states_and_one_of_another_network(tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"{", b"[]", b'{"checkpoint": "../../../../etc/", "ranks": 1, "trainer": false}',
-                                     b'{"checkpoint": "0123456789abcdef", "ranks": 1000000000, "trainer": false}', b"[" * 100000])
+                                     b'{"checkpoint": "0123456789abcdef", "ranks": 1000000000, "trainer": false}', b"[" * 100000,
+                                     b'{"checkpoint": "0123456789abcdef", "ranks": 1, "trainer": false, "divided": {"params": ["a"], "states": []}}',
+                                     b'{"checkpoint": "0123456789abcdef", "ranks": 1, "trainer": false, "divided": {"params": {}, "states": ["a"]}}'])
 def test_damaged_indices(tmp_path, content):
     (tmp_path / "shards.json").write_bytes(content)
     with pytest.raises(mx.MXNetError, match="is no index of a checkpoint"):
@@ -99,3 +104,116 @@ def test_a_save_replaces_the_one_before(tmp_path):
     other = _net()
     mx.gluon.load_shards(tmp_path, other)
     assert [part.asnumpy().tolist() for part in other.weight.list_data()] == [[[1, 2], [3, 4]], [[5, 6], [7, 8]]]
+
+
+# Weights that 1, 2 and 3 ranks divide, that 3 ranks do not (2 rows), and that 2 do not either (1 row); layers that are always split.
+_DIVIDED = """
+    from mxnet import gluon, nd
+    from mxnet.gluon.sharded_parameter import gathered_states
+    from mxnet.optimizer import pickles
+
+    def build(count, seed):
+        mx.random.seed(seed)
+        net = gluon.nn.Sequential(prefix='net_')
+        with net.name_scope():
+            net.add(gluon.nn.Dense(7, in_units=4, use_bias=False), gluon.nn.Dense(2, in_units=7), gluon.nn.Dense(1, in_units=2),
+                    gluon.nn.ShardedEmbedding(5, 3, sparse_grad=False), gluon.nn.ShardedDense(9, in_units=1))
+        net.initialize(mx.init.Normal(1))
+        return net, gluon.Trainer(net.collect_params(), 'adam', kvstore='dist_sync' if count > 1 else None, shard='full')
+
+    def content(net, trainer):
+        arrays = [p._reduce() for p in net._collect_params_with_prefix().values()]
+        states, optimizer = pickles.loads(gathered_states(trainer._updaters, trainer._params), 'states')
+        return [a.asnumpy() for a in arrays + [a for i in sorted(states) for a in states[i]]], optimizer.num_update
+
+    def save(folder, count):
+        net, trainer = build(count, count)
+        for _ in range(2):
+            with mx.autograd.record():
+                weights = [p.data() for p in trainer._params]
+                total = sum((weight * nd.random.normal(shape=weight.shape)).sum() for weight in weights)
+            total.backward()
+            trainer.step(1)
+        gluon.save_shards(f'{folder}/{count}', net, trainer)
+        arrays, updates = content(net, trainer)
+        np.savez(f'{folder}/whole{count}.npz', *arrays, updates)
+
+    def load(folder, count, writers):
+        net, trainer = build(count, 9)
+        gluon.load_shards(f'{folder}/{writers}', net, trainer)
+        arrays, updates = content(net, trainer)
+        expected = list(np.load(f'{folder}/whole{writers}.npz').values())
+        return len(expected) == len(arrays) + 1 == 25 and updates == expected.pop() and all((a == b).all() for a, b in zip(arrays, expected))
+"""
+_DIVIDED_JOB = _DIVIDED + """
+    if WRITE:
+        save(os.environ['FOLDER'], kv.num_workers)
+    for writers in READ:
+        print(load(os.environ['FOLDER'], kv.num_workers, writers))
+"""
+
+
+def test_weights_and_states_that_other_numbers_of_ranks_divide(tmp_path):
+    here = {"mx": mx, "np": np}
+    exec(textwrap.dedent(_DIVIDED), here)
+
+    def job(workers, write, *read):
+        program = _DIVIDED_JOB.replace("WRITE", str(write)).replace("READ", str(read))
+        assert outputs(program, workers=workers, kind="dist_sync", env={"FOLDER": str(tmp_path)}) == [["True"] * len(read)] * workers
+
+    here["save"](str(tmp_path), 1)
+    job(2, True, 1, 2)
+    job(3, True, 1, 2, 3)
+    job(2, False, 3)
+    half = mx.gluon.nn.Sequential()  # its first weight has as many rows as the first of two ranks
+    half.add(mx.gluon.nn.Dense(3, in_units=4, use_bias=False), mx.gluon.nn.Dense(2, in_units=7), mx.gluon.nn.Dense(1, in_units=2),
+             mx.gluon.nn.ShardedEmbedding(5, 3), mx.gluon.nn.ShardedDense(9, in_units=1))
+    half.initialize()
+    with pytest.raises(mx.gluon.utils.UsageError, match=r"_weight' from saved params: shape incompatible expected \(3, 4\) vs saved \(7, 4\)"):
+        mx.gluon.load_shards(tmp_path / "2", half)
+    for writers in 1, 2, 3:
+        assert here["load"](str(tmp_path), 1, writers)
+        index = json.loads((tmp_path / str(writers) / "shards.json").read_text())  # as it was before it told which weights are divided
+        (tmp_path / str(writers) / "shards.json").write_text(json.dumps({name: index[name] for name in ("checkpoint", "ranks", "trainer")}))
+        assert here["load"](str(tmp_path), 1, writers)
+
+
+def test_names_that_the_checkpoint_or_the_network_lacks(tmp_path):
+    one, other = mx.gluon.nn.ShardedDense(4, in_units=2), mx.gluon.nn.ShardedDense(4, in_units=2, use_bias=False)
+    one.initialize(mx.init.One())
+    other.initialize(mx.init.Zero())
+    extra, missing = "has 'bias', the network has no such Parameter, only 'weight'", "lacks Parameter 'bias'"
+    for saved, loading, message in (one, other, extra), (other, one, missing):
+        mx.gluon.save_shards(tmp_path, saved)
+        before = loading.weight.data().asnumpy()
+        with pytest.raises(mx.gluon.utils.UsageError, match=message):
+            mx.gluon.load_shards(tmp_path, loading)
+        assert (loading.weight.data().asnumpy() == before).all()
+
+
+def test_states_with_a_number_for_each_row(tmp_path):
+    """GroupAdaGrad has them; each context has those of its rows."""
+    def build():
+        table = mx.gluon.nn.ShardedEmbedding(5, 3)
+        table.initialize(ctx=[mx.cpu(0), mx.cpu(1)])
+        return table, mx.gluon.Trainer(table.collect_params(), "groupadagrad", {"learning_rate": 1})
+
+    table, trainer = build()
+    with mx.autograd.record():
+        squares = [(rows * rows + rows).sum() for rows in table.weight.list_data()]
+    mx.autograd.backward(squares)
+    trainer.step(1)
+    mx.gluon.save_shards(tmp_path / "shards", table, trainer)
+
+    def states(of):
+        of.save_states(str(tmp_path / "states"))
+        return pickles.loads((tmp_path / "states").read_bytes(), "states")[0][0].asnumpy()
+
+    expected = states(trainer)
+    assert expected.shape == (5, 1) and expected.all()
+    _, resumed = build()
+    resumed.load_states(str(tmp_path / "states"))
+    assert (states(resumed) == expected).all()
+    other, resumed = build()
+    mx.gluon.load_shards(tmp_path / "shards", other, resumed)
+    assert (states(resumed) == expected).all()

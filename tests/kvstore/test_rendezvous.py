@@ -1,6 +1,10 @@
+import subprocess
+import threading
+
 import pytest
 from torch import distributed as dist
 
+from forked import python
 from mxnet import MXNetError
 from mxnet.kvstore import rendezvous
 
@@ -66,6 +70,31 @@ def test_whoever_does_not_come_is_missed(given):
     where = rendezvous.place()
     with pytest.raises(MXNetError, match=r"1 of the 6 processes of the job have come within 0.2 s \(4 workers and 2 servers are expected\)"):
         rendezvous.join(rendezvous.meet(where)[0], where)
+
+
+def _host(given):
+    """Start a process that hosts a store; set the environment for it."""
+    program = ("import sys, time, torch.distributed as dist\nstore = dist.TCPStore('127.0.0.1', 0, is_master=True, wait_for_workers=False)\n"
+               "print(store.port, flush=True)\nsys.stdin.read()")
+    process = subprocess.Popen([*python(), "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    given(**{**DMLC, "DMLC_PS_ROOT_URI": "127.0.0.1", "DMLC_PS_ROOT_PORT": process.stdout.readline().strip()})
+    return process
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_the_host_of_the_meeting_point_dies(given, waits):
+    with _host(given) as host:
+        where = rendezvous.place()
+        store, _ = rendezvous.meet(where)
+        end = threading.Timer(1 if waits else 0, host.kill)
+        end.start()
+        if not waits:
+            end.join()
+            host.wait()
+        message = f"the worker does not reach the meeting point of the job at 127.0.0.1:{where.port} any more: whoever has that point is gone"
+        with pytest.raises(MXNetError, match=message):
+            rendezvous.join(store, where)
+        end.join()
 
 
 def test_nobody_at_the_meeting_point(given):

@@ -16,9 +16,11 @@ import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
 from ..context import Context, ctx_or_device
-from ..ndarray import NDArray, dispatch
+from ..graph.weight_guard import WeightGuard
+from ..ndarray import NDArray, dispatch, mutation_tracking
 from ..ndarray.dispatch import mode
 from ..suggestions import shortened
+from ..util import level_of_program
 from .parameter import Parameter
 from .sharded_parameter import ShardedParameter, ranks
 from .sharded_softmax import recorded
@@ -65,21 +67,15 @@ class FullyShardedParameter(ShardedParameter):
     def _place(self, contexts: Any, arrays: list[Any]) -> None:
         if len(contexts) > 1:
             raise UsageError(f"Parameter '{self.name}' is fully sharded, with one context for each rank; received {contexts}")
-        _gatherer().cut()
         if self._offload is not None:
             if contexts[0].device_type != "gpu":
                 warnings.warn(f"offload={self._offload} has no effect: the weights are on {contexts[0]}, which is the host's memory already",
-                              stacklevel=2)
+                              stacklevel=level_of_program())
             else:
                 # Numbered as the device, since optimizers count the updates of each number.
                 host = Context(self._offload.device_type, contexts[0].device_id)
                 arrays = [_on_host(array, host) for array in arrays]
         super()._place(contexts, arrays)
-
-    def set_data(self, data: Any) -> None:
-        """Set the values of the whole weight, of which this rank keeps its rows; errors as in `Parameter.set_data`."""
-        _gatherer().cut()
-        super().set_data(data)
 
 
 def _on_host(array: NDArray, host: Context) -> NDArray:
@@ -97,7 +93,7 @@ class _Gather(torch.autograd.Function):
     def forward(ctx: Any, parameter: Any, rows: torch.Tensor) -> Any:
         ctx.parameter, ctx.mark = parameter, parameter._data[0]._autograd
         ctx.place = {"device": rows.device, "dtype": rows.dtype}
-        return (_gatherer().take(parameter),)
+        return (_gatherer().take(parameter, forward=True),)
 
     @staticmethod
     def backward(ctx: Any, *heads: Any) -> Any:
@@ -163,6 +159,48 @@ class _Saved:
         self.parameter, self.size, self.stride, self.offset = parameter, tensor.size(), tensor.stride(), tensor.storage_offset()
 
 
+class _Flight:
+    """A weight that is being gathered.
+
+    Attributes
+    ----------
+    parameter : FullyShardedParameter
+    end : function
+        Waits for all rows, and returns the weight.
+    """
+
+    def __init__(self, parameter: FullyShardedParameter, net: Any, edges: list[int]) -> None:
+        from ..kvstore.group import digest
+        self.parameter = parameter
+        self._doing = doing = f"gather of {parameter.name}"
+        array = parameter._check_and_get(parameter._data, list)[0]
+        rows = array._raw().contiguous()
+        self._guard = WeightGuard([array._data])
+        watched = mutation_tracking.may_watch(array._data)
+        rows = rows.to(parameter._ctx_list[0].torch_device, non_blocking=True)
+        if net is None:
+            self._agreed, self.end = lambda: [[0, watched]], lambda: rows
+            return
+        weight = rows.new_empty(parameter.shape)
+        parts = [weight[begin:end] for begin, end in zip(edges, edges[1:])]
+        self._agreed = agreed = net.agree([digest(doing), watched], doing)
+        works = net.begin_all_gather(parts, rows)
+
+        def end() -> torch.Tensor:  # it must not refer to this object: a cycle would keep the weight until Python collects garbage
+            agreed()
+            for work in works:
+                net.wait(work, doing)
+            return weight
+        self.end = end
+
+    def is_current(self, members: Any, new_pass: bool) -> bool:
+        """Return True if the rows have not changed since. Ranks change them alike, or, before a new pass over the network, each its own."""
+        if not all(watched for _, watched in self._agreed()):
+            return False
+        current = self._guard.holds([self.parameter._data[0]._data])
+        return all(yes for yes, in members.agree(self._doing, current)) if new_pass else current
+
+
 class _Gatherer:
     """Gathers weights, and while one is used begins to gather the one that followed it in the last step."""
 
@@ -172,59 +210,49 @@ class _Gatherer:
         self._trail: tuple[Any, Any] = (None, None)  # the last two that were taken
         self._next: dict[tuple[Any, Any], Any] = {}
         self._seen: dict[tuple[Any, Any], Any] = {}
-        self._flight: tuple[Any, Callable[[], torch.Tensor]] | None = None
+        self._pass: set[Any] = set()  # the weights of this pass over the network, as far as it is
+        self._flight: _Flight | None = None
         self._whole: dict[int, tuple[Any, FullyShardedParameter]] = {}  # by the address of a storage
         self._hooks = threading.local()
         self.pending = _PendingGradients()
 
-    def take(self, parameter: FullyShardedParameter) -> torch.Tensor:
+    def take(self, parameter: FullyShardedParameter, forward: bool = False) -> torch.Tensor:
         """Return the whole weight, in memory of its own."""
-        if self._flight is not None and self._flight[0] is parameter:
-            end = self._flight[1]
-        else:
+        new_pass = forward and parameter in self._pass
+        if new_pass:
+            self._pass.clear()
+        if forward:
+            self._pass.add(parameter)
+        flight = self._flight
+        # Whoever writes to rows need not know of a weight in flight: it is asked here whether it has their values still.
+        if flight is None or flight.parameter is not parameter or not flight.is_current(self.ranks, new_pass):
             self._drop()
-            end = self._begin(parameter)
+            flight = self._begin(parameter)
         self._flight = None
-        weight = end()
+        weight = flight.end()
         self._seen[self._trail] = parameter
         self._trail = self._trail[1], parameter
         following = self._next.get(self._trail)
         if following is not None:
-            self._flight = following, self._begin(following)
+            self._flight = self._begin(following)
         storage = weight.untyped_storage()
         self._whole = {address: entry for address, entry in self._whole.items() if not entry[0].expired()}
         self._whole[storage._cdata] = StorageWeakRef(storage), parameter
         return weight
 
-    def _begin(self, parameter: FullyShardedParameter) -> Callable[[], torch.Tensor]:
-        from ..kvstore.group import digest
-        net, doing = self._net, f"gather of {parameter.name}"
-        rows = parameter._check_and_get(parameter._data, list)[0]._raw().contiguous()
-        rows = rows.to(parameter._ctx_list[0].torch_device, non_blocking=True)
-        if net is None:
-            return lambda: rows
-        edges = self.ranks.edges(parameter.shape[0])
-        weight = rows.new_empty(parameter.shape)
-        parts = [weight[begin:end] for begin, end in zip(edges, edges[1:])]
-        agreed = net.agree([digest(doing)], doing)
-        works = net.begin_all_gather(parts, rows)
-
-        def end() -> torch.Tensor:
-            agreed()
-            for work in works:
-                net.wait(work, doing)
-            return weight
-        return end
+    def _begin(self, parameter: FullyShardedParameter) -> _Flight:
+        return _Flight(parameter, self._net, self.ranks.edges(parameter.shape[0]))
 
     def _drop(self) -> None:
         if self._flight is not None:
             flight, self._flight = self._flight, None
-            flight[1]()
+            flight.end()
 
     def cut(self) -> None:
-        """Forget a weight that was gathered in advance, since rows are about to change; a step is over."""
+        """Forget a weight that was gathered in advance, since all rows are about to change: a step is over."""
         self._drop()
         self.pending.drop()
+        self._pass.clear()
         self._trail, self._next, self._seen = (None, None), self._seen or self._next, {}
         self.hook(False)
 

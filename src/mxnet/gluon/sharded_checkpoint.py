@@ -14,8 +14,8 @@ from ..context import cpu
 from ..ndarray import NDArray
 from ..ops import random_state
 from ..optimizer import pickles
-from .sharded_parameter import ShardedParameter, change_state, joined_states, ranks, split_states
-from .utils import UsageError
+from .sharded_parameter import ShardedParameter, change_state, has_rows_of, joined_states, ranks, split_states
+from .utils import UsageError, _brief_print_list
 
 if TYPE_CHECKING:
     from .block import Block
@@ -65,9 +65,11 @@ def save_shards(folder: str | os.PathLike[str], net: Block, trainer: Trainer | N
     with files.reported(folder, "write"):
         os.makedirs(folder, exist_ok=True)
     arrays = {}
+    divided: dict[str, Any] = {"params": {}, "states": []}  # of which each rank writes its rows; rank 0 writes all others
     for name, parameter in net._collect_params_with_prefix().items():
         if isinstance(parameter, ShardedParameter):
             arrays[name] = parameter.local([array._raw() for array in parameter.list_data()])
+            divided["params"][name] = parameter.shape[0]
         elif found.rank == 0:
             arrays[name] = parameter._reduce()
     ndarray.save(_file(folder, tag, found.rank, found.count, "params"), arrays)
@@ -75,12 +77,13 @@ def save_shards(folder: str | os.PathLike[str], net: Block, trainer: Trainer | N
         trainer._prepare()
         trainer._refuse_on_kvstore(doing)
         states = joined_states(trainer._updaters, trainer._params, ShardedParameter.local)
+        divided["states"] = [i for i in states if trainer._params[i].sharded]
         if found.rank:
-            states = {i: state for i, state in states.items() if trainer._params[i].sharded}
+            states = {i: states[i] for i in divided["states"]}
         files.write_bytes(_file(folder, tag, found.rank, found.count, "states"), pickles.dumps((states, trainer._optimizer)))
     found.agree(f"{doing}: files", 0)  # all are written
     if found.rank == 0:
-        index = {"checkpoint": tag, "ranks": found.count, "trainer": trainer is not None}
+        index = {"checkpoint": tag, "ranks": found.count, "trainer": trainer is not None, "divided": divided}
         files.write_bytes(os.path.join(folder, _INDEX), json.dumps(index).encode())
         _remove_others(folder, tag)
     found.agree(f"{doing}: index", 0)
@@ -98,6 +101,8 @@ def _remove_others(folder: Any, tag: str) -> None:
 
 def load_shards(folder: str | os.PathLike[str], net: Block, trainer: Trainer | None = None) -> None:
     """Read a checkpoint of `save_shards`, of any number of ranks; all ranks call it, and read only files with rows of theirs, one at a time.
+
+    A weight may be divided in the checkpoint and not here, or the other way round: `shard='full'` divides those with a row for each rank.
 
     Parameters
     ----------
@@ -137,15 +142,25 @@ def load_shards(folder: str | os.PathLike[str], net: Block, trainer: Trainer | N
         split_parameter.list_data()  # which says so if there are no values yet
     pieces = _Pieces(folder, index, "params")
     first = pieces.read(0)
+    _require_names(folder, first, parameters)
+    wanted = {}
     for name, parameter in parameters.items():
-        if name not in first:
-            raise UsageError(f"load_shards: the checkpoint in {folder} lacks Parameter '{name}'")
-        if name not in split:
+        shape = pieces.shape_of(name, first[name], parameter)
+        if name in split:
+            _require_shape(name, parameter.shape, shape)
+            wanted[name] = shape, split[name].rows()
+        elif name in pieces.divided:
+            wanted[name] = shape, (0, shape[0])
+    for name, parameter in parameters.items():
+        if name not in wanted:
             parameter._load_init(first[name], None)
     del first
-    rows = pieces.rows({name: (parameter.shape, parameter.rows()) for name, parameter in split.items()})
-    for name, split_parameter in split.items():
-        split_parameter.set_local(rows[name])
+    rows = pieces.rows(wanted)
+    for name, array in rows.items():
+        if name in split:
+            split[name].set_local(array)
+        else:
+            parameters[name]._load_init(array, None)
     if trainer is None:
         return
     if not index["trainer"]:
@@ -166,14 +181,48 @@ def _index(folder: Any) -> dict[str, Any]:
         raise MXNetError(f"{path} is no index of a checkpoint: {error}") from error
     if not valid or type(index.get("trainer")) is not bool:
         raise MXNetError(f"{path} is no index of a checkpoint: it needs a name of 16 characters, and from 1 to {_MOST} ranks")
+    divided = index.get("divided")
+    if divided is not None:
+        try:
+            valid = (all(type(number) is int and number >= 0 for number in divided["params"].values())
+                     and all(type(number) is int for number in divided["states"]))
+        except (AttributeError, KeyError, TypeError):
+            valid = False
+        if not valid:
+            raise MXNetError(f"{path} is no index of a checkpoint: it does not say which weights and states are divided")
     return index
 
 
+def _require_names(folder: Any, first: dict[str, Any], parameters: dict[str, Any]) -> None:
+    """Refuse a checkpoint of another network; the file of rank 0 has all names."""
+    for name in parameters:
+        if name not in first:
+            raise UsageError(f"load_shards: the checkpoint in {folder} lacks Parameter '{name}'")
+    for name in first:
+        if name not in parameters:
+            raise UsageError(f"load_shards: the checkpoint in {folder} has '{name}', the network has no such Parameter, only "
+                             f"{_brief_print_list(parameters)}")
+
+
 class _Pieces:
-    """The files of a checkpoint, one for each rank of the job that wrote it."""
+    """The files of a checkpoint, one for each rank of the job that wrote it.
+
+    Attributes
+    ----------
+    divided : dict
+        The names of parameters, or numbers of states, of which each file has some rows; the file of rank 0 has all of others. The values are
+        numbers of rows, and None where the index does not have them.
+    """
 
     def __init__(self, folder: Any, index: dict[str, Any], kind: str) -> None:
         self._folder, self._tag, self.count, self._kind = folder, index["checkpoint"], index["ranks"], kind
+        self.divided: dict[Any, int | None] = {}
+        if self.count > 1 and index.get("divided") is not None:
+            divided = index["divided"][kind]
+            self.divided = dict(divided) if kind == "params" else dict.fromkeys(divided)
+        elif self.count > 1:  # an index of an earlier version: all but rank 0 have written divided ones only
+            second = self.read(1)
+            self.divided = dict.fromkeys(second if kind == "params" else second[0])
 
     def read(self, rank: int) -> Any:
         """Return the content of a rank's file."""
@@ -188,57 +237,64 @@ class _Pieces:
             raise MXNetError(f"{path} does not hold parameters by name")
         return found
 
-    def overlapping(self, size: int, begin: int, end: int) -> list[tuple[int, slice]]:
-        """Return the ranks that wrote rows from `begin` to `end` of so many, and which of their rows these are."""
-        found = []
+    def shape_of(self, name: str, first: Any, parameter: Any) -> tuple[int, ...]:
+        """Return the shape of a parameter as it was saved, of which the file of rank 0 has `first`."""
+        shape = getattr(first, "shape", ())
+        if name not in self.divided:
+            return shape
+        rows = self.divided[name]
+        return ((parameter.shape or (0,))[0] if rows is None else rows), *shape[1:]
+
+    def overlapping(self, name: Any, size: int, begin: int, end: int) -> list[tuple[int, slice, int]]:
+        """Return where rows from `begin` to `end` of so many are: ranks, which of their rows these are, and how many rows they wrote."""
+        if name not in self.divided:
+            return [(0, slice(begin, end), size)]
+        places = []
         for rank in range(self.count):
             first, last = size * rank // self.count, size * (rank + 1) // self.count
             if first < end and begin < last:
-                found.append((rank, slice(max(begin, first) - first, min(end, last) - first)))
-        return found
+                places.append((rank, slice(max(begin, first) - first, min(end, last) - first), last - first))
+        return places
 
     def rows(self, wanted: dict[str, tuple[Any, tuple[int, int]]]) -> dict[str, NDArray]:
         """Return rows of arrays, given by name with the whole shape and the limits."""
         parts: dict[str, list[torch.Tensor]] = {name: [] for name in wanted}
-        needed: dict[int, list[tuple[str, slice]]] = {}
+        needed: dict[int, list[tuple[str, slice, int]]] = {}
         for name, (shape, (begin, end)) in wanted.items():
-            for rank, rows in self.overlapping(shape[0], begin, end):
-                needed.setdefault(rank, []).append((name, rows))
+            for rank, rows, count in self.overlapping(name, shape[0], begin, end):
+                needed.setdefault(rank, []).append((name, rows, count))
         for rank in sorted(needed):
             loaded = self.read(rank)
-            for name, rows in needed[rank]:
-                size, *rest = wanted[name][0]
-                parts[name].append(_checked(loaded.get(name), self.shape(rank, size, rest), name)._raw()[rows].clone())
-        return {name: NDArray._new(torch.cat(found), cpu()) for name, found in parts.items()}
-
-    def shape(self, rank: int, size: int, rest: list[int]) -> tuple[int, ...]:
-        """Return the shape of a rank's part of an array of so many rows."""
-        return size * (rank + 1) // self.count - size * rank // self.count, *rest
+            for name, rows, count in needed[rank]:
+                array = loaded.get(name)
+                _require_shape(name, (count, *wanted[name][0][1:]), array.shape if isinstance(array, NDArray) and array.stype == "default" else None)
+                parts[name].append(array._raw()[rows].clone())
+        return {name: NDArray._new(torch.cat(tensors), cpu()) for name, tensors in parts.items()}
 
 
-def _checked(array: Any, shape: tuple[int, ...], name: str) -> NDArray:
-    if not isinstance(array, NDArray) or array.stype != "default" or array.shape != shape:
-        raise UsageError(f"load_shards: rows of shape {shape} expected for '{name}', the checkpoint has {getattr(array, 'shape', None)}; build the "
-                         "network that was saved")
-    return array
+def _require_shape(name: str, expected: tuple[int, ...], shape: tuple[int, ...] | None) -> None:
+    if shape != expected:
+        raise UsageError(f"load_shards: rows of shape {expected} expected for '{name}', the checkpoint has {shape}; build the network that was saved")
 
 
 def _load_states(pieces: _Pieces, trainer: Trainer) -> None:
     states, optimizer = pieces.read(0)
     collected: dict[int, list[tuple[Any, Any]]] = {}
-    wanted: dict[int, list[tuple[int, slice]]] = {}
+    wanted: dict[int, list[tuple[int, Any]]] = {}
     for i, parameter in enumerate(trainer._params):
-        if isinstance(parameter, ShardedParameter):
-            for rank, rows in pieces.overlapping(parameter.shape[0], *parameter.rows()):
-                wanted.setdefault(rank, []).append((i, rows))
+        if parameter.sharded or i in pieces.divided:
+            parameter.list_data()  # which says so if the shape is not known yet
+            size, *rest = parameter.shape
+            limits = parameter.rows() if isinstance(parameter, ShardedParameter) else (0, size)
+            for rank, rows, count in pieces.overlapping(i, size, *limits):
+                wanted.setdefault(rank, []).append((i, (rows, (count, *rest))))
     for rank in sorted(wanted):
-        found = pieces.read(rank)[0]
-        for i, rows in wanted[rank]:
-            size, *rest = trainer._params[i].shape
-            if i in found:
-                collected.setdefault(i, []).append((found[i], _cut(pieces.shape(rank, size, rest), rows)))
+        loaded = pieces.read(rank)[0]
+        for i, place in wanted[rank]:
+            if i in loaded:
+                collected.setdefault(i, []).append((loaded[i], place))
     for i, parts in collected.items():
-        states[i] = change_state(_joined, *[change_state(cut, state) for state, cut in parts])
+        states[i] = change_state(_joining([place for _, place in parts]), *[state for state, _ in parts])
     for updater in trainer._updaters:
         updater.set_states(pickles.dumps((states, optimizer)))
         updater.optimizer = trainer._updaters[0].optimizer
@@ -247,10 +303,11 @@ def _load_states(pieces: _Pieces, trainer: Trainer) -> None:
     trainer._optimizer.param_dict = dict(enumerate(trainer._params))
 
 
-def _cut(shape: tuple[int, ...], rows: slice) -> Callable[[NDArray], NDArray]:
-    """Return a function that takes rows of arrays of a shape, and leaves others as they are."""
-    return lambda array: array[rows.start:rows.stop].copy() if array.shape == shape else array
-
-
-def _joined(first: NDArray, *others: NDArray) -> NDArray:
-    return NDArray._new(torch.cat([array._raw() for array in (first, *others)]), first.ctx) if others and first.shape else first
+def _joining(places: list[tuple[slice, tuple[int, ...]]]) -> Callable[..., NDArray]:
+    """Return a function that joins some rows of arrays, given with the shapes of their weights; of arrays without such rows it returns the first."""
+    def join(*arrays: NDArray) -> NDArray:
+        if not all(has_rows_of(array, shape) for array, (_, shape) in zip(arrays, places)):
+            return arrays[0]
+        parts = [array._raw()[rows] for array, (rows, _) in zip(arrays, places)]
+        return type(arrays[0])._new(torch.cat(parts), arrays[0].ctx)
+    return join

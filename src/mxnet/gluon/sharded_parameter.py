@@ -17,7 +17,7 @@ from .parameter import Parameter
 if TYPE_CHECKING:
     from ..ndarray import NDArray
 
-__all__ = ["ShardedParameter", "change_state", "joined_states", "ranks", "split_states", "gathered_states"]
+__all__ = ["ShardedParameter", "change_state", "has_rows_of", "joined_states", "ranks", "split_states", "gathered_states"]
 
 # Values are drawn in blocks of so many elements, each from a seed of its own: a rank draws only its rows, and they do not depend on their division.
 _BLOCK = 1 << 20
@@ -147,6 +147,11 @@ def change_state(change: Callable[..., Any], state: Any, *others: Any) -> Any:
     return type(state)(change_state(change, *parts) for parts in zip(state, *others)) if isinstance(state, (list, tuple)) else state
 
 
+def has_rows_of(array: NDArray, shape: tuple[int, ...]) -> bool:
+    """Return True if an optimizer's array has a row, of any size, for each row of a weight of this shape."""
+    return len(array.shape) == len(shape) and array.shape[:1] == shape[:1]
+
+
 def joined_states(updaters: list[Any], parameters: list[Parameter],
                   join: Callable[[ShardedParameter, list[torch.Tensor]], NDArray]) -> dict[int, Any]:
     """Return the states of all parameters; `join` makes an array of a split one's arrays, one for each context: `local` or `whole`."""
@@ -155,7 +160,7 @@ def joined_states(updaters: list[Any], parameters: list[Parameter],
         parameter, parts = parameters[i], [updater.states[i] for updater in updaters]
         if isinstance(parameter, ShardedParameter):
             def joined(*arrays: Any, of: ShardedParameter = parameter) -> Any:
-                same = all(array.shape == part.shape for array, part in zip(arrays, of.list_data()))
+                same = all(has_rows_of(array, part.shape) for array, part in zip(arrays, of.list_data()))
                 return join(of, [array._raw() for array in arrays]) if same else arrays[0]
             states[i] = change_state(joined, *parts)
         else:
@@ -177,6 +182,6 @@ def split_states(updaters: list[Any], parameters: list[Parameter], local: bool =
             shape = (edges[-1] - first if local else parameter.shape[0], *parameter.shape[1:])
             for updater, begin, end in zip(updaters, edges, edges[1:]):
                 def part(array: Any, rows: slice = slice(begin - first, end - first), shape: Any = shape) -> Any:
-                    return array[rows].copy() if array.shape == shape else array
+                    return array[rows].copy() if has_rows_of(array, shape) else array
                 if i in updater.states:
                     updater.states[i] = change_state(part, updater.states[i])

@@ -5,10 +5,12 @@ torchrun sets ``RANK``, ``WORLD_SIZE``, ``MASTER_ADDR`` and ``MASTER_PORT``, MXN
 """
 from __future__ import annotations
 
+import contextlib
 import datetime
 import os
 import socket
 import struct
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import torch.distributed as dist
@@ -102,7 +104,7 @@ def meet(where: Place) -> tuple[Any, int]:
     Raises
     ------
     MXNetError
-        If the rendezvous does not respond within ``MXNET_KVSTORE_JOIN_TIMEOUT`` seconds.
+        If the rendezvous does not respond within ``MXNET_KVSTORE_JOIN_TIMEOUT`` seconds, or its host has died.
     """
     limit = environment.get_float("MXNET_KVSTORE_JOIN_TIMEOUT")
     _use_interface()
@@ -114,7 +116,8 @@ def meet(where: Place) -> tuple[Any, int]:
         raise MXNetError(f"the {where.role} can't {who} of the job at {where.address}:{where.port} within {limit:g} s: "
                          f"{_first_line(error)}") from error
     store = dist.PrefixStore(f"remex/{where.attempt}", store)
-    rank = where.rank if where.rank is not None else store.add(f"drawn/{where.role}", 1) - 1
+    with _reaching(where):
+        rank = where.rank if where.rank is not None else store.add(f"drawn/{where.role}", 1) - 1
     count = {"worker": where.num_workers, "server": where.num_servers, "scheduler": 1}[where.role]
     if rank >= count:
         raise MXNetError(f"the job at {where.address}:{where.port} has its {count} {where.role}s already")
@@ -127,10 +130,11 @@ def join(store: Any, where: Place) -> None:
     Raises
     ------
     MXNetError
-        If one is still missing after ``MXNET_KVSTORE_JOIN_TIMEOUT`` seconds.
+        If one is still missing after ``MXNET_KVSTORE_JOIN_TIMEOUT`` seconds, or the host of the rendezvous has died.
     """
-    if store.add("joined", 1) == where.num_workers + where.num_servers:
-        store.set("complete", "1")
+    with _reaching(where):
+        if store.add("joined", 1) == where.num_workers + where.num_servers:
+            store.set("complete", "1")
     join_as_host(store, where)
 
 
@@ -140,8 +144,20 @@ def join_as_host(store: Any, where: Place) -> None:
     try:
         store.wait(["complete"], datetime.timedelta(seconds=limit))
     except RuntimeError as error:
-        raise MXNetError(f"{store.add('joined', 0)} of the {where.num_workers + where.num_servers} processes of the job have come within {limit:g} s "
+        with _reaching(where):
+            joined = store.add("joined", 0)
+        raise MXNetError(f"{joined} of the {where.num_workers + where.num_servers} processes of the job have come within {limit:g} s "
                          f"({where.num_workers} workers and {where.num_servers} servers are expected); see MXNET_KVSTORE_JOIN_TIMEOUT") from error
+
+
+@contextlib.contextmanager
+def _reaching(where: Place) -> Iterator[None]:
+    """Raise an `MXNetError` in the place of the error of a store that does not answer any more."""
+    try:
+        yield
+    except RuntimeError as error:
+        raise MXNetError(f"the {where.role} does not reach the meeting point of the job at {where.address}:{where.port} any more: whoever has that "
+                         f"point is gone, or this process is cut off ({_first_line(error)}); start the job again") from error
 
 
 def own_address(where: Place) -> str:
