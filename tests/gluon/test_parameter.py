@@ -226,3 +226,15 @@ def test_initializers_of_programs_that_use_numpy_get_its_arrays():
             parameter.initialize(Own())
             assert type(parameter.data()) is (mx.np.ndarray if numpy else mx.nd.NDArray)
             assert (parameter.data().asnumpy() >= 3).all()
+
+
+def test_warnings_point_to_the_line_of_the_program():
+    net = mx.gluon.nn.HybridSequential()
+    net.add(mx.gluon.nn.Dense(2, in_units=2))
+    net.initialize()
+    with pytest.warns(UserWarning, match="is already initialized and stays as it is") as warned:
+        net.initialize()
+    constant = mx.gluon.Constant("c", mx.nd.ones(2))
+    with pytest.warns(UserWarning, match="Constant c has no gradient") as also:
+        constant.grad_req = "write"
+    assert {entry.filename for entry in [*warned, *also]} == {__file__}

@@ -17,7 +17,7 @@ from ..ndarray.mutation_tracking import Replacements
 from ..ndarray.ndarray import GRAD_REQS
 from ..ops.dtypes import name_of, to_torch
 from ..suggestions import shortened
-from ..util import is_np_array, is_np_shape, version
+from ..util import is_np_array, is_np_shape, level_of_program, version
 from .utils import UsageError, shape_is_known
 
 if TYPE_CHECKING:
@@ -342,7 +342,7 @@ class Parameter:
         """
         if self._data is not None and not force_reinit:
             warnings.warn(f"Parameter '{self.name}' is already initialized and stays as it is; for new values pass force_reinit=True",
-                          stacklevel=2)
+                          stacklevel=level_of_program())
             return
         if self._data is not None and self._trainer:
             self._trainer._forget_weight(self)
@@ -580,7 +580,8 @@ class Constant(Parameter):
     @grad_req.setter
     def grad_req(self, req: str) -> None:
         if req != "null":
-            warnings.warn(f"Constant {self.name} has no gradient: its grad_req stays 'null', received {shortened(req)}", stacklevel=2)
+            warnings.warn(f"Constant {self.name} has no gradient: its grad_req stays 'null', received {shortened(req)}",
+                          stacklevel=level_of_program())
 
 
 _PAGES = 1 << 16  # bytes from which on zeros get pages of their own
