@@ -1,4 +1,6 @@
 """Lookups in split tables, and products of csr batches with them."""
+import re
+
 import numpy as np
 import pytest
 
@@ -52,6 +54,12 @@ def test_errors():
     layer = _layer()
     with pytest.raises(UsageError, match="indices are from 0 to 6, received 7"):
         layer(mx.nd.array([1, 7]))
+    for number in "nan", "inf", "-inf", "1e+30":
+        with pytest.raises(UsageError, match=f"indices are from 0 to 6, received {re.escape(number)}"):
+            layer(mx.nd.array([1, float(number)], dtype="float64"))
+    for batch in np.ones(1), [], [np.ones(1)], 3:
+        with pytest.raises(UsageError, match="an NDArray expected, or a list of them for parts of the batch on several contexts, received"):
+            layer(batch)
     with pytest.raises(UsageError, match="indices are from 0 to 6, received -2"):
         layer(mx.nd.array([-2]))
     with pytest.raises(UsageError, match=r"csr batches of 7 columns expected, received shape \(1, 6\)"):
@@ -81,3 +89,38 @@ def test_two_ranks():
     """, kind="dist_sync")
     error = "indices are from 0 to 6, received -5"
     assert found == [["[3.0, 18.0, 3.0] [1] [2.0]", error], ["[12.0] [1, 3] [2.0, 1.0]", error]]
+
+
+def test_failures_of_one_rank_are_errors_on_all():
+    """Without the check Gloo ends a rank with SIGABRT, or the others wait until this one ends."""
+    found = outputs("""
+        second = kv.rank == 1
+        layer = mx.gluon.nn.ShardedEmbedding(7, 3, prefix='table_')
+        layer.initialize()
+        other = mx.gluon.nn.ShardedEmbedding(7, 3 + kv.rank, prefix='other_')
+        other.initialize()
+        indices, csr = mx.nd.array([3]), mx.nd.array([[0, 1, 0, 0, 0, 0, 0]]).tostype('csr')
+        calls = [lambda: layer(mx.nd.array([float('nan') if second else 1])), lambda: layer(mx.nd.array([1, float('-inf') if second else 1])),
+                 lambda: layer(csr if second else indices), lambda: other(indices), lambda: other(csr),
+                 lambda: layer(np.ones(1) if second else indices), lambda: layer(mx.nd.ones((1, 5)).tostype('csr') if second else csr)]
+        for call in calls:
+            try:
+                call()
+            except mx.MXNetError as error:
+                print(type(error).__name__, str(error).removesuffix('. All ranks make the same calls in the same order, with the same arguments'))
+        print(layer(indices).shape)
+    """, kind="dist_sync")
+    calls, shapes = ["lookup in table_weight", "product with table_weight"], ["[7, 3]", "[7, 4]"]
+    arrays = ("table: an NDArray expected, or a list of them for parts of the batch on several contexts, received an array of shape (1,) and type "
+              "float64")
+    columns = "product with table_weight: csr batches of 7 columns expected, received shape (1, 5)"
+    for rank, lines in enumerate(found):
+        unlike, other = f"worker {rank} and worker {1 - rank} do not do the same", 1 - rank
+        different = f"{unlike}: the table's shape is {shapes[rank]} on worker {rank} and {shapes[other]} on worker {other}"
+        failed = "worker 1 has failed with the error: "
+        assert lines == ["UsageError lookup in table_weight: indices are from 0 to 6, received nan",
+                         "UsageError lookup in table_weight: indices are from 0 to 6, received -inf",
+                         f"MXNetError {calls[rank]}: {unlike}: worker {other} calls {calls[other]}",
+                         f"MXNetError lookup in other_weight: {different}", f"MXNetError product with other_weight: {different}",
+                         f"UsageError {arrays}" if rank else f"MXNetError {calls[0]}: {failed}{arrays}",
+                         f"UsageError {columns}" if rank else f"MXNetError {calls[1]}: {failed}{columns}", "(1, 3)"]

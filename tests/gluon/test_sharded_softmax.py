@@ -120,6 +120,57 @@ def test_sixteen_bit_features():
     np.testing.assert_allclose(loss.asnumpy(), expected.numpy(), rtol=5e-3)
 
 
+@pytest.mark.parametrize("np_arrays", [False, True])
+def test_float16_samples_and_classes_of_zeros_have_finite_gradients(np_arrays):
+    layer = mx.gluon.nn.ShardedDense(7, in_units=4, use_bias=False, normalize=True, dtype="float16")
+    layer.initialize()
+    with mx.util.np_shape(np_arrays), mx.util.np_array(np_arrays):
+        values = mx.np if np_arrays else mx.nd
+        layer.weight.set_data(values.array(np.where(np.arange(7)[:, None] == 5, 0, W), dtype="float16"))
+        x = values.array(np.where(np.arange(6)[:, None] == 2, 0, X), dtype="float16")
+        x.attach_grad()
+        with mx.autograd.record():
+            loss = mx.gluon.loss.ShardedSoftmaxCELoss(scale=16)(layer(x), values.array(LABELS))
+        loss.backward()
+        assert np.isfinite(x.grad.asnumpy()).all() and np.isfinite(layer.weight.grad().asnumpy()).all()
+        rows = torch.tensor(X[3:], requires_grad=True)
+        weight = torch.nn.functional.normalize(torch.tensor(np.where(np.arange(7)[:, None] == 5, 0, W)))
+        logits = 16 * torch.nn.functional.normalize(rows) @ weight.t()
+        expected = torch.nn.functional.cross_entropy(logits, torch.tensor(LABELS[3:]), reduction="none")
+        expected.sum().backward()
+        np.testing.assert_allclose(loss.asnumpy()[3:], expected.detach().numpy(), rtol=2e-2)
+        np.testing.assert_allclose(x.grad.asnumpy()[3:], rows.grad.numpy(), rtol=5e-2, atol=5e-2)
+
+
+def test_sample_weights():
+    layer, x, loss = _layer(), mx.nd.array(X, dtype="float64"), mx.gluon.loss.ShardedSoftmaxCELoss(weight=2)
+    labels, factors = mx.nd.array(LABELS), mx.nd.arange(6, dtype="float64")
+    expected = loss(layer(x), labels).asnumpy() * np.arange(6)
+    factors.attach_grad()
+    for weights in factors, factors.reshape((6, 1)), [factors]:
+        np.testing.assert_allclose(loss(layer(x), labels, weights).asnumpy(), expected)
+    with mx.autograd.record():
+        out = loss(layer(x), labels, factors.reshape((6, 1)))
+    out.backward()
+    np.testing.assert_allclose(factors.grad.asnumpy()[1:], (expected / np.arange(6).clip(1))[1:])
+    np.testing.assert_allclose(loss(layer(x), labels, mx.nd.array([[3]], dtype="float64")).asnumpy()[1:], 3 * (expected / np.arange(6).clip(1))[1:])
+    parts, labels = [x[:2], x[2:]], [labels[:2], labels[2:]]
+    outs = loss(layer(parts), labels, [None, factors[2:].reshape((4, 1))])
+    np.testing.assert_allclose(outs[1].asnumpy(), expected[2:])
+    assert [out.shape for out in outs] == [(2,), (4,)]
+    one = mx.nd.ones(1, dtype="float64")
+    assert [out.shape for out in loss(layer(parts), labels, one)] == [(2,), (4,)]
+    for weights, text in (([one], "a sample_weight for each of 2 parts of the batch expected, received 1"),
+                        (factors, "a sample_weight for each of 2 parts of the batch expected, received 1"),
+                        ([one, one, one], "a sample_weight for each of 2 parts of the batch expected, received 3"),
+                        ([one, factors], r"sample_weight of shape \(4,\) or \(4, 1\) expected, received \(6,\)"),
+                        ([one, mx.nd.ones(4)], "sample_weight of the features' type float64 expected, received float32; convert it with astype"),
+                        (2, "sample_weight is an NDArray, or a list of them, received 2"),
+                        ([one, np.ones(4)], "sample_weight is an NDArray, or a list of them, received an array of shape")):
+        with pytest.raises(UsageError, match=text):
+            loss(layer(parts), labels, weights)
+
+
 # -- sampled classes -----------------------------------------------------------------------------------------------------------------
 
 
@@ -217,9 +268,17 @@ def test_errors():
     with pytest.raises(UsageError, match="margins are for cosines; make the ShardedDense with normalize=True"):
         loss(cosine_margin=0.1)(plain(x), mx.nd.array(LABELS))
     for options, text in (({"scale": 0}, "scale is a number above 0, received 0"), ({"angular_margin": 4}, "angular_margin is a number from 0 to pi"),
-                          ({"cosine_margin": -1}, "cosine_margin is a number from 0 on, received -1")):
+                          ({"cosine_margin": -1}, "cosine_margin is a number from 0 on, received -1"), ({"scale": "a"}, "scale is a number"),
+                          ({"cosine_margin": None}, "cosine_margin is a number from 0 on, received None"),
+                          ({"weight": "x"}, "weight is a number, or None, received 'x'")):
         with pytest.raises(UsageError, match=text):
             loss(**options)
+    for labels, number in ([0, 1, math.nan, 3, 4, 5], "nan"), ([0, 1, 2, 3, math.inf, 5], "inf"):
+        with pytest.raises(UsageError, match=f"labels are classes from 0 to 6, received {number}"):
+            loss()(layer(x), mx.nd.array(labels))
+    for labels in np.array(LABELS), [], LABELS:
+        with pytest.raises(UsageError, match="labels of a ShardedSoftmaxCELoss: an NDArray expected, or a list of them"):
+            loss()(layer(x), labels)
     with pytest.raises(UsageError, match="topk: k must be from 1 to 7, the number of classes, received 8"):
         layer(x).topk(8)
     with mx.autograd.record():
@@ -229,3 +288,53 @@ def test_errors():
     found.backward(retain_graph=True)
     with pytest.raises(mx.MXNetError, match="it is computed once, in the memory of the logits"):
         found.backward()
+
+
+def test_differences_between_ranks_are_errors_on_all_of_them():
+    """Without the check Gloo ends a rank with SIGABRT, or the ranks compute different losses."""
+    found = outputs("""
+        from mxnet import gluon, nd
+        second, Loss = kv.rank == 1, gluon.loss.ShardedSoftmaxCELoss
+        def call(loss=Loss(), units=7, width=3, dtype='float32', features=None, labels=(1, 2), weights=None, predict=None, **options):
+            layer = gluon.nn.ShardedDense(units, dtype=dtype, prefix='head_', **options)
+            layer.initialize()
+            x = nd.ones((2, width), dtype=features or dtype)
+            try:
+                with mx.autograd.pause() if predict else mx.autograd.record():
+                    logits = layer(x)
+                    loss(logits, nd.array(labels), weights) if not predict else logits.topk(predict)
+            except mx.MXNetError as error:
+                text = str(error)
+                print(type(error).__name__, text[text.find('same: ') + 6 if 'same: ' in text else 0:].removesuffix(
+                    '. All ranks make the same calls in the same order, with the same arguments'))
+            else:
+                print('no error')
+        call(dtype='float16' if second else 'float32')
+        call(width=4 if second else 3)
+        call(units=8 if second else 7)
+        call(use_bias=False, normalize=second)
+        call(sampled=0.5 if second else 1)
+        call(Loss(scale=2 if second else 1))
+        call(Loss(cosine_margin=0.5 if second else 0), use_bias=False, normalize=True)
+        call(predict=1 + second)
+        call(features='float64' if second else None)
+        call(features='float64' if second else None, in_units=3)
+        call(width=4 if second else 3, in_units=3)
+        call(weights=nd.ones(3) if second else nd.ones(2))
+        call(labels=(1, 2, 3) if second else (1, 2))
+        call(labels=(1, float('nan')) if second else (1, 2))
+    """, kind="dist_sync")
+    differences = [("dtype", "float32", "float16"), ("in_units", 3, 4), ("units", 7, 8), ("normalize", False, True),
+                   ("sampled (1 outside of training)", 1.0, 0.5), ("scale", 1.0, 2.0), ("cosine_margin", 0.0, 0.5), ("k", 1, 2)]
+    convert = "dense features of the layer's type float32 expected, received float64; convert them with astype, or the layer with cast"
+    failures = [("initialize of head_weight", f"head: {convert}"), ("the loss of head_weight", f"head: {convert}"),
+                ("the loss of head_weight", "head: features of shape (batch, 3) expected, received (2, 4)"),
+                ("the loss of head_weight", "ShardedSoftmaxCELoss: sample_weight of shape (2,) or (2, 1) expected, received (3,)"),
+                ("the loss of head_weight", "ShardedSoftmaxCELoss: a label for each of [2] samples expected, received arrays of shape [(3,)]")]
+    label = "the loss of head_weight: labels are classes from 0 to 6, received nan"
+    for rank, lines in enumerate(found):
+        assert lines[:8] == [f"MXNetError {name} is {(a, b)[rank]} on worker {rank} and {(b, a)[rank]} on worker {1 - rank}"
+                             for name, a, b in differences]
+        assert lines[8:13] == [f"UsageError {text}" if rank else f"MXNetError {doing}: worker 1 has failed with the error: {text}"
+                               for doing, text in failures]
+        assert lines[13:] == [f"UsageError {label}"]

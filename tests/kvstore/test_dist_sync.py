@@ -55,8 +55,9 @@ def test_values_of_all_workers():
         assert lines[:9] == [
             f"{rank} 3 dist_sync [5.0, 5.0]", "[9.0, 9.0]", "[6.0, 6.0, 6.0] float16", "6.0 6.0 [0.0, 3.0, 6.0, 9.0, 12.0]", "48",
             "[[5.0, 5.0], [0.0, 0.0], [0.0, 0.0], [1.0, 1.0]]", "0 True",
-            f"push of key {'h' if rank else 'w'!r}: worker {rank} and worker {other} do not do the same. All workers of a synchronous kvstore init, "
-            "push and pull the same keys with the same shapes and types in the same order, and compress alike"]
+            f"push of key {'h' if rank else 'w'!r}: worker {rank} and worker {other} do not do the same: worker {other} calls "
+            f"push of key {'w' if rank else 'h'!r}. All workers of a synchronous kvstore init, push and pull the same keys with the same shapes and "
+            "types in the same order, and compress alike"]
 
 
 def test_compression():

@@ -31,11 +31,27 @@ def test_two_processes():
         r.max(top, 'm')
         r.sum(total, 't')
         print(top.tolist(), total.tolist())
-        try:
-            r.agree(f'the work of {r.rank}', 1)
-        except mx.MXNetError as error:
-            print('do not do the same' in str(error))
+        numbers = list(range(30))  # more than the first message has
+        print(r.agree('many', *numbers) == [numbers] * 2)
+        calls = [(f'the work of {r.rank}', 1), ('lists', *[7] * (1 + 20 * r.rank)), ('types', 1), ('a failure', 1)]
+        for doing, *numbers in calls:
+            try:
+                if doing == 'a failure' and r.rank:
+                    r.fail(doing, mx.MXNetError('mine'))
+                r.agree(doing, *numbers, about={'width': 3, 'dtype': ['float16', 'float64'][r.rank]} if doing == 'types' else None)
+            except mx.MXNetError as error:
+                print(error)
+        print(r.agree('the end', r.rank))
     """, kind="dist_sync")
     common = ["[0, 3, 7] [[1, 9], [2, 9]] 10", "[1.0, 2.0, 2.0] [1.0, 2.0]"]
     last = ["[1.0, 0.0] [3.0, 3.0]", "True"]
-    assert found == [[*common, "[[0.0, 3.0]]", "[0.0, 10.0, 11.0, 12.0]", *last], [*common, "[[6.0, 9.0], [12.0, 15.0]]", "[1.0, 2.0]", *last]]
+    rule = "All ranks make the same calls in the same order, with the same arguments"
+    errors = [[f"the work of {rank}: worker {rank} and worker {1 - rank} do not do the same: worker {1 - rank} calls the work of {1 - rank}. {rule}",
+               f"lists: worker {rank} and worker {1 - rank} do not do the same. {rule}",
+               f"types: worker {rank} and worker {1 - rank} do not do the same: dtype is {mine} on worker {rank} and {other} on worker {1 - rank}. "
+               f"{rule}",
+               failure, "[[0], [1]]"]
+              for rank, mine, other, failure in ((0, "float16", "float64", f"a failure: worker 1 has failed with the error: mine. {rule}"),
+                                                 (1, "float64", "float16", "mine"))]
+    assert found == [[*common, "[[0.0, 3.0]]", "[0.0, 10.0, 11.0, 12.0]", *last, *errors[0]],
+                     [*common, "[[6.0, 9.0], [12.0, 15.0]]", "[1.0, 2.0]", *last, *errors[1]]]

@@ -34,6 +34,20 @@ if TYPE_CHECKING:
 _own: set[str] = set()  # the attributes of every HybridBlock, computed at the first use
 
 
+def _advice(block: Any) -> str:
+    """Return what to do with a child that is no HybridBlock, in words."""
+    from .loss import ShardedSoftmaxCELoss  # both import this module
+    from .nn.sharded_layers import ShardedDense, ShardedEmbedding
+    pending = [block] if isinstance(block, Block) else []
+    while pending:
+        part = pending.pop()
+        if isinstance(part, (ShardedDense, ShardedEmbedding, ShardedSoftmaxCELoss)):
+            return ("split layers and their loss are no parts of graphs: put them into a Sequential or another Block, beside a hybridized block of "
+                    "the other layers")
+        pending += part._children.values()
+    return "in place of Sequential take HybridSequential"
+
+
 class HybridBlock(SharesWithTorch, Block):
     """A block whose computation is the same graph for every input, so that it can be traced, optimized and exported.
 
@@ -132,8 +146,7 @@ class HybridBlock(SharesWithTorch, Block):
             If it is no HybridBlock.
         """
         if not isinstance(block, HybridBlock):
-            raise ValueError(f"A child of a HybridBlock must be a HybridBlock too, received {block} of type {type(block)}; in place of Sequential "
-                             "take HybridSequential")
+            raise ValueError(f"A child of a HybridBlock must be a HybridBlock too, received {block} of type {type(block)}; {_advice(block)}")
         super().register_child(block, name)
         self._clear_cached_op()
 

@@ -8,7 +8,9 @@ from ..suggestions import shortened
 from ..util import version
 from .block import Block
 from .hybrid_block import HybridBlock
-from .sharded_softmax import Margin, ShardedLogits, softmax_loss
+from .sharded_inputs import is_number, sample_factors
+from .sharded_parameter import ranks
+from .sharded_softmax import Margin, ShardedLogits, labels_of, loss_name, softmax_loss
 from .utils import UsageError
 
 __all__ = ["Loss", "L2Loss", "L1Loss", "SigmoidBinaryCrossEntropyLoss", "SigmoidBCELoss", "SoftmaxCrossEntropyLoss", "SoftmaxCELoss",
@@ -561,7 +563,10 @@ class ShardedSoftmaxCELoss(Block):
     Raises
     ------
     UsageError
-        If an argument is out of range; at a call, if margins meet a layer without ``normalize=True``, or labels are no classes.
+        If an argument is out of range; at a call, if margins meet a layer without ``normalize=True``, labels are no classes, or `sample_weight`
+        does not fit the samples.
+    MXNetError
+        At a call, on all ranks: if one has another layer, type or number of features, margin or scale, or fails.
 
     Example
     -------
@@ -579,12 +584,14 @@ class ShardedSoftmaxCELoss(Block):
     def __init__(self, scale: float = 1.0, angular_margin: float = 0.0, cosine_margin: float = 0.0, weight: float | None = None,
                  **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        checks = (("scale", scale, 0 < scale < math.inf, "above 0"),
-                  ("angular_margin", angular_margin, 0 <= angular_margin <= math.pi, "from 0 to pi"),
-                  ("cosine_margin", cosine_margin, 0 <= cosine_margin < math.inf, "from 0 on"))
-        for name, value, valid, least in checks:
-            if not valid:
-                raise UsageError(f"ShardedSoftmaxCELoss: {name} is a number {least}, received {shortened(value)}")
+        checks = (("scale", scale, lambda value: 0 < value < math.inf, "above 0"),
+                  ("angular_margin", angular_margin, lambda value: 0 <= value <= math.pi, "from 0 to pi"),
+                  ("cosine_margin", cosine_margin, lambda value: 0 <= value < math.inf, "from 0 on"))
+        for name, value, valid, limits in checks:
+            if not is_number(value) or not valid(value):
+                raise UsageError(f"ShardedSoftmaxCELoss: {name} is a number {limits}, received {shortened(value)}")
+        if weight is not None and not isinstance(weight, numeric_types):
+            raise UsageError(f"ShardedSoftmaxCELoss: weight is a number, or None, received {shortened(weight)}")
         self._margin, self._weight = Margin(float(scale), float(angular_margin), float(cosine_margin)), weight
 
     def forward(self, pred: Any, label: Any, sample_weight: Any = None) -> Any:
@@ -597,7 +604,7 @@ class ShardedSoftmaxCELoss(Block):
         label : NDArray, or list of them
             The classes of this rank's samples, of shape (batch,) and any type; a list where the features were one.
         sample_weight : NDArray or list of them, optional
-            A factor for each sample.
+            A factor for each sample, of shape (batch,) or (batch, 1), or one for all of them; of the features' type. A list where they were one.
 
         Returns
         -------
@@ -607,9 +614,13 @@ class ShardedSoftmaxCELoss(Block):
         if not isinstance(pred, ShardedLogits):
             raise UsageError(f"ShardedSoftmaxCELoss: the result of a ShardedDense expected, received {type(pred).__name__}; "
                              "SoftmaxCELoss is for arrays")
-        if (self._margin.angular or self._margin.cosine) and not pred.layer.normalizes:
-            raise UsageError("ShardedSoftmaxCELoss: margins are for cosines; make the ShardedDense with normalize=True")
-        losses = softmax_loss(pred, label, self._margin)
-        weights = [sample_weight] * len(losses) if sample_weight is None or isinstance(sample_weight, ndarray.NDArray) else sample_weight
-        losses = [_apply_weighting(ndarray, loss, self._weight, factor) for loss, factor in zip(losses, weights)]
+        try:
+            if (self._margin.angular or self._margin.cosine) and not pred.layer.normalizes:
+                raise UsageError("ShardedSoftmaxCELoss: margins are for cosines; make the ShardedDense with normalize=True")
+            labels = labels_of(pred, label)
+            factors = sample_factors("ShardedSoftmaxCELoss", sample_weight, pred._features)
+        except UsageError as error:
+            ranks().fail(loss_name(pred.layer), error)
+        losses = softmax_loss(pred, labels, self._margin)
+        losses = [_apply_weighting(ndarray, loss, self._weight, factor) for loss, factor in zip(losses, factors)]
         return losses[0] if pred._single else losses

@@ -9,6 +9,7 @@ from ..context import cpu
 from ..ndarray import dispatch
 from ..ndarray.sparse.dispatch import coordinates, csr_from_coordinates
 from ..ndarray.sparse.rows import by_rows, times, transposed_times
+from .sharded_inputs import first_outside, require_inside, whole_numbers
 from .sharded_parameter import ranks
 from .sharded_softmax import recorded
 from .utils import UsageError
@@ -37,6 +38,11 @@ class _Step:
 
     def __init__(self, weight: Any, sizes: list[int], places: list[torch.device]) -> None:
         self.ranks, self.name, self.edges, self.rows, self.sizes, self.places = ranks(), weight.name, weight.edges(), weight.shape[0], sizes, places
+        self.shape = weight.shape
+
+    def about(self, table: torch.Tensor) -> dict[str, Any]:
+        """Return what must be the same on all ranks, whose rows travel."""
+        return {"the table's shape": self.shape, "its dtype": str(table.dtype).removeprefix("torch.")}
 
     def out(self, rows: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Return the rows of the batch's parts, each on its device."""
@@ -51,24 +57,21 @@ class _Lookup(_Step):
     """Rows by indices: each rank asks the others for those that its batch needs, each once."""
 
     def __init__(self, weight: Any, indices: list[torch.Tensor]) -> None:
-        super().__init__(weight, [len(index) for index in indices], [index.device for index in indices])
-        self.needed, self.inverse = torch.cat([index.to(self.places[0]) for index in indices]).unique(return_inverse=True)
+        super().__init__(weight, [index.numel() for index in indices], [index.device for index in indices])
+        self.needed, self.inverse = torch.cat([whole_numbers(index).to(self.places[0]) for index in indices]).unique(return_inverse=True)
+        self.indices = indices
 
     def forward(self, tables: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
         doing, needed = f"lookup in {self.name}", self.needed
-        outside = needed[(needed < 0) | (needed >= self.rows)]
-        wrong = int(outside[0]) if len(outside) else None
         limits = torch.tensor(self.ranks.edges(self.rows), device=needed.device)
-        # The complement of a negative index tells the others of it in a number that is not negative.
-        told = 0 if wrong is None else 1 + (2 * wrong if wrong >= 0 else -2 * wrong - 1)
-        counts = [0] * self.ranks.count if wrong is not None else torch.searchsorted(needed, limits).diff().tolist()
-        answers = self.ranks.agree(doing, told, *counts)
-        for answer, *_ in answers:
-            if answer:
-                number = (answer - 1) // 2 if answer % 2 else -answer // 2
-                raise UsageError(f"{doing}: indices are from 0 to {self.rows - 1}, received {number}")
+        counts = torch.searchsorted(needed, limits).diff().tolist()
+        # Those outside of the table are in no rank's rows.
+        wrong = first_outside(self.indices, self.rows) if sum(counts) < len(needed) else (0, 0)
+        del self.indices
+        answers = self.ranks.agree(doing, *wrong, *counts, about=self.about(tables[0]))
+        require_inside(f"{doing}: indices are from 0 to {self.rows - 1}", answers)
         self.sent = counts
-        self.received = [answer[1 + self.ranks.rank] for answer in answers]
+        self.received = [answer[2 + self.ranks.rank] for answer in answers]
         self.wanted = self.ranks.exchange(needed, self.sent, self.received, doing)
         rows = self.ranks.exchange(self._take(tables), self.received, self.sent, doing)
         return self.out(rows.index_select(0, self.inverse))
@@ -103,7 +106,8 @@ class _Product(_Step):
         home, first, entries = self.places[0], 0, []
         for batch in batches:
             if batch.shape[1] != self.rows:
-                raise UsageError(f"product with {self.name}: csr batches of {self.rows} columns expected, received shape {batch.shape}")
+                doing = f"product with {self.name}"
+                self.ranks.fail(doing, UsageError(f"{doing}: csr batches of {self.rows} columns expected, received shape {batch.shape}"))
             rows, columns = coordinates(batch)
             entries.append((batch._values.to(home), (rows + first).to(home), columns.to(home)))
             first += batch.shape[0]
@@ -112,7 +116,7 @@ class _Product(_Step):
     def forward(self, tables: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
         doing, found = f"product with {self.name}", self.ranks
         own = sum(self.sizes)
-        self.batches, stored = map(list, zip(*found.agree(doing, own, len(self.values))))
+        self.batches, stored = map(list, zip(*found.agree(doing, own, len(self.values), about=self.about(tables[0]))))
         first = sum(self.batches[:found.rank])
         values = found.gather(self.values.to(tables[0].dtype), stored, doing)
         places = found.gather(torch.stack([self.numbers + first, self.columns], 1), stored, doing)
@@ -140,7 +144,7 @@ class _Product(_Step):
 
 def lookup(weight: Any, parts: list[Any]) -> list[Any]:
     """Return the rows of a split weight that indices, in arrays of any shape, name."""
-    step = _Lookup(weight, [part._raw().reshape(-1).long() for part in parts])
+    step = _Lookup(weight, [part._raw() for part in parts])
     found = recorded(_Table, _LOOKUP, weight.list_data(), step, [(type(part), part.ctx) for part in parts])
     return [array.reshape((*part.shape, weight.shape[1])) for array, part in zip(found, parts)]
 

@@ -2,17 +2,20 @@
 from __future__ import annotations
 
 import math
+import numbers
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 
-from .. import ndarray
 from ..base import MXNetError
 from ..ndarray import NDArray, dispatch
 from ..ndarray.dispatch import mode
 from ..ndarray.sparse.rows import by_rows
 from ..ops import random_state
 from ..ops.grad_mode import GradMode
+from ..suggestions import shortened
+from .sharded_inputs import first_outside, parts_of, require_inside, whole_numbers
 from .sharded_parameter import ranks
 from .utils import UsageError
 
@@ -70,18 +73,23 @@ class ShardedLogits:
         Of shape (batch, in_units), one for each part of this rank's batch.
     single : bool
         The batch has one part, and results are single arrays instead of lists of them.
+    error : UsageError, optional
+        What is wrong with the features. The call of the layer sends nothing, so that the next one tells all ranks, and raises it.
     """
 
-    def __init__(self, layer: Any, features: list[Any], single: bool) -> None:
-        self.layer, self._features, self._single = layer, features, single
+    def __init__(self, layer: Any, features: list[Any], single: bool, error: UsageError | None = None) -> None:
+        self.layer, self._features, self._single, self._error = layer, features, single, error
 
-    def _of_parts(self, doing: str) -> tuple[list[int], torch.Tensor, list[tuple[int, torch.Tensor]]]:
+    def _of_parts(self, doing: str, **more: Any) -> tuple[list[int], torch.Tensor, list[tuple[int, torch.Tensor]]]:
         """Return the batch sizes of all ranks, the features of all, and the first class and the logits of each part of this rank."""
-        if mode.recording:
-            raise MXNetError(f"{doing} has no gradient: call it outside of autograd.record(), or pass the logits to ShardedSoftmaxCELoss")
         found, layer = ranks(), self.layer
+        if self._error is not None:
+            found.fail(doing, self._error)
+        if mode.recording:
+            found.fail(doing, MXNetError(f"{doing} has no gradient: call it outside of autograd.record(), or pass the logits to "
+                                         "ShardedSoftmaxCELoss"))
         own = torch.cat([array._raw().to(self._features[0]._raw().device) for array in self._features])
-        sizes = [size for size, in found.agree(doing, len(own))]
+        sizes = [size for size, in found.agree(doing, len(own), about={**_about(layer, own), **more})]
         batch = found.gather(own, sizes, doing)
         edges = layer.weight.edges()
         parts = []
@@ -116,11 +124,10 @@ class ShardedLogits:
         MXNetError
             While calls are recorded.
         """
-        units = self.layer.weight.shape[0]
-        if not 1 <= k <= units:
-            raise UsageError(f"topk: k must be from 1 to {units}, the number of classes, received {k}")
-        found, doing = ranks(), "ShardedLogits.topk"
-        sizes, batch, parts = self._of_parts(doing)
+        units, found, doing = self.layer.weight.shape[0], ranks(), "ShardedLogits.topk"
+        if not isinstance(k, numbers.Integral) or not 1 <= k <= units:
+            found.fail(doing, UsageError(f"topk: k must be from 1 to {units}, the number of classes, received {shortened(k)}"))
+        sizes, batch, parts = self._of_parts(doing, k=k)
         values, classes = [], []
         for begin, logits in parts:
             best = logits.topk(min(k, logits.shape[1]))
@@ -153,6 +160,12 @@ class ShardedLogits:
         return self._result(_to_owners(found, own, sizes, widths, doing))
 
 
+def _about(layer: Any, features: torch.Tensor) -> dict[str, Any]:
+    """Return what must be the same on all ranks that compute parts of the same logits."""
+    return {"layer": layer.weight.name, "units": layer.weight.shape[0], "in_units": features.shape[1],
+            "dtype": str(features.dtype).removeprefix("torch."), "use_bias": layer.bias is not None, "normalize": layer.normalizes}
+
+
 def _to_owners(found: Any, tensor: torch.Tensor, sizes: list[int], widths: list[int], doing: str) -> torch.Tensor:
     """Return the columns of all ranks for this rank's samples; `tensor` has this rank's for the samples of all.
 
@@ -172,7 +185,10 @@ def _logits(batch: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None
         logits += bias
     if not normalizes:
         return logits, None
-    inverse = torch.linalg.vector_norm(weight, dim=1, dtype=logits.dtype).clamp_(min=1e-12).reciprocal_()
+    norms = torch.linalg.vector_norm(weight, dim=1, dtype=logits.dtype)
+    # The gradient of a row of zeros is as large as one over this number, and float16 has none that is so large.
+    norms = norms.masked_fill_(norms == 0, 1) if weight.dtype == torch.float16 else norms.clamp_(min=1e-12)
+    inverse = norms.reciprocal_()
     return logits.mul_(inverse), inverse
 
 
@@ -233,7 +249,7 @@ class _Part:
                 torch.mm(self.slopes[:, rows].t(), self.batch, out=memory[rows])
                 continue
             found = self.slopes[:, rows].t() @ self.batch  # less what changes only the length of a row
-            along = torch.linalg.vecdot(found, weight[rows]).mul_(self.inverse[rows].to(found.dtype).square())
+            along = torch.linalg.vecdot(found, weight[rows]).to(self.inverse.dtype).mul_(self.inverse[rows].square()).to(found.dtype)
             torch.addcmul(found, weight[rows], along.unsqueeze(1), value=-1, out=memory[rows])
         bias = None if self.of_bias is None or self.all_bias is None else self.of_bias.to(self.all_bias.dtype)
         del self.logits, self.slopes, self.weight  # backward comes here once
@@ -274,24 +290,26 @@ class _Step:
 
     def __init__(self, layer: Any, labels: list[torch.Tensor], margin: Margin, marks: list[Any]) -> None:
         self.layer, self.margin, self.marks, self.ranks = layer, margin, marks, ranks()
-        self.labels = torch.cat([label.to(labels[0].device) for label in labels])
-        self.counts = [len(label) for label in labels]
+        self.labels = torch.cat([whole_numbers(label).to(labels[0].device) for label in labels])
+        units = layer.weight.shape[0]
+        self.wrong = first_outside(labels, units) if ((self.labels < 0) | (self.labels >= units)).any() else (0, 0)
+        self.counts = [label.numel() for label in labels]
         self.sampled = layer.sampled if mode.training else 1
         self.over = False
 
     def forward(self, tensors: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
-        layer, doing, found = self.layer, f"the loss of {self.layer.weight.name}", self.ranks
+        layer, doing, found, margin = self.layer, loss_name(self.layer), self.ranks, self.margin
         features, weights = tensors[:len(self.counts)], tensors[len(self.counts):]
         width = len(layer.weight.list_ctx())
         biases = weights[width:] or (None,) * width
         self.devices = [feature.device for feature in features]
         own = torch.cat([feature.to(self.devices[0]) for feature in features])
-        self.sizes = [size for size, in found.agree(doing, len(own))]
+        about = {**_about(layer, own), "sampled (1 outside of training)": self.sampled, "scale": margin.scale, "angular_margin": margin.angular,
+                 "cosine_margin": margin.cosine}
+        answers = found.agree(doing, *self.wrong, len(own), about=about)
+        require_inside(f"{doing}: labels are classes from 0 to {layer.weight.shape[0] - 1}", answers)
+        self.sizes = [size for *_, size in answers]
         labels = found.gather(self.labels.to(own.device), self.sizes, doing)
-        units = layer.weight.shape[0]
-        wrong = labels[(labels < 0) | (labels >= units)]
-        if len(wrong):  # all ranks have the same labels, and fail together
-            raise UsageError(f"{doing}: labels are classes from 0 to {units - 1}, received {int(wrong[0])}")
         batch = found.gather(own, self.sizes, doing)
         self.parts, largest = [], []
         for begin, weight, bias in zip(layer.weight.edges(), weights[:width], biases):
@@ -325,14 +343,32 @@ class _Step:
         return [gradient if need else None for gradient, need in zip(gradients, needed)]
 
 
-def softmax_loss(logits: ShardedLogits, labels: Any, margin: Margin) -> list[NDArray]:
+def loss_name(layer: Any) -> str:
+    """Return the name of a layer's loss for errors."""
+    return f"the loss of {layer.weight.name}"
+
+
+def labels_of(logits: ShardedLogits, labels: Any) -> list[NDArray]:
+    """Return the labels, an array for each part of the batch.
+
+    Raises
+    ------
+    UsageError
+        If they are no arrays, there is not one for each sample, or the features of the logits are not valid.
+    """
+    if logits._error is not None:
+        raise logits._error
+    parts, counts = parts_of("labels of a ShardedSoftmaxCELoss", labels), [len(array) for array in logits._features]
+    if [part.size for part in parts] != counts:
+        raise UsageError(f"ShardedSoftmaxCELoss: a label for each of {counts} samples expected, received arrays of shape "
+                         f"{[part.shape for part in parts]}")
+    return parts
+
+
+def softmax_loss(logits: ShardedLogits, labels: Sequence[NDArray], margin: Margin) -> list[NDArray]:
     """Return the loss of each sample, an array for each part of the batch."""
     layer, features = logits.layer, logits._features
-    labels = [labels] if isinstance(labels, ndarray.NDArray) else list(labels)
-    if [label.size for label in labels] != [len(array) for array in features]:
-        raise UsageError(f"ShardedSoftmaxCELoss: a label for each of {[len(array) for array in features]} samples expected, received arrays of shape "
-                         f"{[label.shape for label in labels]}")
     weights = layer.weight.list_data()
     biases = layer.bias.list_data() if layer.bias is not None else []
-    step = _Step(layer, [label._raw().reshape(-1).long() for label in labels], margin, [weight._autograd for weight in weights])
+    step = _Step(layer, [label._raw() for label in labels], margin, [weight._autograd for weight in weights])
     return recorded(_SoftmaxLoss, _LOSS, [*features, *weights, *biases], step, [(type(array), array.ctx) for array in features])

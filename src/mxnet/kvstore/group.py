@@ -6,11 +6,12 @@ import contextlib
 import copy
 import ctypes
 import datetime
+import json
 import os
 import sys
 import threading
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -30,6 +31,13 @@ _LONG = datetime.timedelta(days=7)
 # nothing is computed while the last one is sent.
 BUCKET, SMALL_BUCKET = 16 << 20, 1 << 20  # bytes
 _ADVICE = "The job can't go on: start it again from its last checkpoint"
+_STORE_RULE = ("All workers of a synchronous kvstore init, push and pull the same keys with the same shapes and types in the same order, and "
+               "compress alike")
+_RANKS_RULE = "All ranks make the same calls in the same order, with the same arguments"
+# The numbers in the message of an agreement, beside one for each worker. They are as many in all calls: Gloo ends a process that receives more than
+# it expects.
+_FRAME = 8
+_DESCRIPTIONS = datetime.timedelta(seconds=5)  # the time that the others have for saying what they do, after a difference
 _joined = None
 
 
@@ -219,7 +227,7 @@ class Group:
         """Wait until all workers have called this."""
         self.wait(self.all_reduce(torch.zeros(1)), doing)
 
-    def agree(self, numbers: Sequence[int], doing: str) -> Callable[[], Any]:
+    def agree(self, numbers: Sequence[int], doing: str, about: Mapping[str, Any] | None = None, rule: str = _STORE_RULE) -> Callable[[], Any]:
         """Begin to compare this worker's operation with those of all others.
 
         Without this check, sums of different keys would be silently wrong, and those of different sizes would never end.
@@ -227,30 +235,65 @@ class Group:
         Parameters
         ----------
         numbers : list of int
-            The first number must be the same on all workers; all lists have the same length.
+            The first number must be the same on all workers, and lists of different lengths must not have the same one.
+        doing : str
+            Names the operation in errors.
+        about : dict, optional
+            The properties of the operation that the first number stands for: errors name those that differ.
+        rule : str
+            What all workers have to do; errors end with it.
 
         Returns
         -------
         function
             Waits for the end, and returns the lists of all workers.
         """
-        mine, everyone = torch.tensor(numbers, dtype=torch.int64), torch.empty(self.num_workers, len(numbers), dtype=torch.int64)
+        # All messages have one size, whatever a worker calls. Longer lists go on in a second one, once the calls are known to be the same.
+        size = self.num_workers + _FRAME
+        first, rest = numbers[:size], numbers[size:]
+        mine, everyone = torch.tensor([*first, *[0] * (size - len(first))]), torch.empty(self.num_workers, size, dtype=torch.int64)
         work = self.begin(dist.all_gather, list(everyone.unbind()), mine, group=self._gloo)
 
         def end():
             self.wait(work, doing)
-            found = everyone.tolist()
-            others = [i for i, values in enumerate(found) if values[0] != numbers[0]]
+            lists = everyone.tolist()
+            others = [i for i, values in enumerate(lists) if values[0] != numbers[0]]
             if others:
                 self._give_up()
-                raise MXNetError(f"{doing}: worker {self.rank} and worker {others[0]} do not do the same. All workers of a synchronous kvstore init, "
-                                 "push and pull the same keys with the same shapes and types in the same order, and compress alike")
-            return found
+                descriptions = self._exchange_descriptions({"call": doing, **(about or {})}, f"differs/{digest(lists)}")
+                raise MXNetError(f"{doing}: {_difference(descriptions, self.rank, others)}. {rule}")
+            if rest:
+                lists = [a + b for a, b in zip(lists, self.begin_gather(torch.tensor(rest), doing)().tolist())]
+            return [values[:len(numbers)] for values in lists]
         return end
 
-    def numbers_of_all(self, doing: str, *numbers: int) -> list[list[int]]:
-        """Return the numbers of all workers, a list for each; all call it for the same operation, with as many numbers."""
-        return [values[1:] for values in self.agree([digest(doing, len(numbers)), *numbers], doing)()]
+    def _exchange_descriptions(self, description, key):
+        """Return what all workers do, or None for one that does not say it in time.
+
+        They say it through the store: Gloo may have other messages under way, which are different as well.
+        """
+        names = [f"{key}/{i}" for i in range(self.num_workers)]
+        try:
+            self.store.set(names[self.rank], json.dumps(description, default=str))
+            self.store.wait(names, _DESCRIPTIONS)
+            descriptions = [json.loads(text) for text in self.store.multi_get(names)]
+            self.store.set(f"{key}/read/{self.rank}", "")
+            if self.place.hosts:  # this process may end now, and the store with it
+                with contextlib.suppress(RuntimeError):
+                    self.store.wait([f"{key}/read/{i}" for i in range(self.num_workers)], _DESCRIPTIONS)
+        except RuntimeError:
+            return [None] * self.num_workers
+        return descriptions
+
+    def numbers_of_all(self, doing: str, *numbers: int, about: Mapping[str, Any] | None = None) -> list[list[int]]:
+        """Return the numbers of all workers, a list for each; all call it for the same operation `about` the same, with as many numbers."""
+        operation = digest(doing, len(numbers), about)
+        return [values[1:] for values in self.agree([operation, *numbers], doing, about, _RANKS_RULE)()]
+
+    def announce(self, doing: str, error: str) -> None:
+        """Tell the other workers of an error in this one's call: they get an error from the call in which they wait for this worker."""
+        with contextlib.suppress(MXNetError):  # the caller raises its own
+            self.agree([digest(doing, error)], doing, {"error": error}, _RANKS_RULE)()
 
     def begin_sum(self, tensor: torch.Tensor, doing: str) -> Callable[[], Any]:
         """Begin to sum a tensor over all workers, in place, 16-bit floats in 32 bits; return a function that waits for the sum and returns it."""
@@ -411,6 +454,23 @@ class Member:
             The time without a response, in seconds.
         """
         return self._group.num_dead(node_id, timeout)
+
+
+def _difference(descriptions, rank, others):
+    """Return what distinguishes this worker's operation from the one of another, in words, out of what they say about them."""
+    failed = [i for i in others if descriptions[i] and "error" in descriptions[i]]
+    if failed:
+        return f"worker {failed[0]} has failed with the error: {descriptions[failed[0]]['error']}"
+    other = others[0]
+    mine, theirs = descriptions[rank], descriptions[other]
+    text = f"worker {rank} and worker {other} do not do the same"
+    if not mine or not theirs:
+        return text
+    if mine["call"] != theirs["call"]:
+        return f"{text}: worker {other} calls {theirs['call']}"
+    different = [name for name in {**mine, **theirs} if mine.get(name) != theirs.get(name)]
+    return text + "".join(f"{'; ' if i else ': '}{name} is {mine.get(name)} on worker {rank} and {theirs.get(name)} on worker {other}"
+                          for i, name in enumerate(different))
 
 
 def digest(*things: Any) -> int:

@@ -1,8 +1,8 @@
 """The ranks over which layers are split, and their collectives on rows of tensors. One process alone is a rank, which sends nothing."""
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NoReturn
 
 import torch
 import torch.distributed as dist
@@ -26,17 +26,29 @@ class Ranks:
         """Return ``count + 1`` numbers: rank i has the rows from edge i to edge i + 1."""
         return [rows * i // self.count for i in range(self.count + 1)]
 
-    def agree(self, doing: str, *numbers: int) -> list[list[int]]:
-        """Return the non-negative numbers of all ranks, a list for each rank.
+    def agree(self, doing: str, *numbers: int, about: Mapping[str, Any] | None = None) -> list[list[int]]:
+        """Return the numbers of all ranks, a list for each rank.
+
+        `about` are properties that the call must have on all ranks, such as types and sizes of what they exchange next; errors name those that
+        differ.
 
         Raises
         ------
         MXNetError
-            If the ranks do not call it for the same thing, or have another count of numbers.
+            If the ranks do not call it for the same thing, or have another count of numbers. All ranks raise it.
         """
         if self._group is None:
             return [list(numbers)]
-        return self._group.numbers_of_all(doing, *numbers)
+        return self._group.numbers_of_all(doing, *numbers, about=about)
+
+    def fail(self, doing: str, error: MXNetError) -> NoReturn:
+        """Raise an error of this rank, in place of a call of `agree`, from which the other ranks then raise one that quotes it.
+
+        Without this they would wait until this process ends.
+        """
+        if self._group is not None:
+            self._group.announce(doing, str(error))
+        raise error
 
     def gather(self, tensor: torch.Tensor, sizes: Sequence[int], doing: str) -> torch.Tensor:
         """Return the rows of all ranks, which have as many as `sizes` says, one rank after the other."""

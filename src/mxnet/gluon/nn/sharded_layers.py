@@ -3,11 +3,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from ... import ndarray
+from ...ops.dtypes import to_torch
 from ...suggestions import shortened
 from ..block import Block
+from ..sharded_inputs import is_number, parts_of, require_count, require_dtype, require_features
 from ..sharded_lookup import lookup, product
-from ..sharded_parameter import ShardedParameter
+from ..sharded_parameter import ShardedParameter, ranks
 from ..sharded_softmax import ShardedLogits
 from ..utils import UsageError
 
@@ -49,7 +53,8 @@ class ShardedDense(Block):
     Raises
     ------
     UsageError
-        If `sampled` is no fraction, or a bias meets ``normalize=True``; at a call, if the inputs have another number of features than the first ones.
+        If an argument is out of range, or a bias meets ``normalize=True``; at a call, if the inputs have another type than the layer, or another
+        number of features than the first ones. In a job of several ranks the logits raise this where they are used, so that all ranks get an error.
 
     Example
     -------
@@ -67,7 +72,9 @@ class ShardedDense(Block):
                  weight_initializer: str | Initializer | None = None, bias_initializer: str | Initializer | None = "zeros", in_units: int = 0,
                  normalize: bool = False, sampled: float = 1.0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        if not 0 < sampled <= 1:
+        units, in_units = require_count("ShardedDense", "units", units), require_count("ShardedDense", "in_units", in_units, -1)
+        require_dtype("ShardedDense", dtype)
+        if not is_number(sampled) or not 0 < sampled <= 1:
             raise UsageError(f"ShardedDense: sampled is a fraction above 0 and at most 1, received {shortened(sampled)}")
         if normalize and use_bias:
             raise UsageError("ShardedDense: cosines have no bias; pass use_bias=False with normalize=True")
@@ -88,22 +95,47 @@ class ShardedDense(Block):
             Features of this rank's samples, of shape (batch, in_units), or with more axes for ``flatten=True``, and of the parameters' type; a list
             for parts of the batch on several contexts.
         """
-        single = isinstance(x, ndarray.NDArray)
-        parts = [part.reshape((part.shape[0], -1)) if self._flatten and part.ndim != 2 else part for part in ([x] if single else x)]
-        for part in parts:
-            if part.ndim != 2 or self.weight.shape[1] not in (-1, 0, part.shape[1]):
-                raise UsageError(f"{self.name}: features of shape (batch, {self.weight.shape[1] or 'in_units'}) expected, received {part.shape}")
-        if self.weight._deferred_init:
+        single, deferred = isinstance(x, ndarray.NDArray), bool(self.weight._deferred_init)
+        try:
+            parts = self._parts(x)
+        except UsageError as error:
+            members = ranks()
+            if deferred or members.count == 1:  # the others wait in the initialization
+                members.fail(f"initialize of {self.weight.name}", error)
+            return ShardedLogits(self, [], single, error)
+        if deferred:
             self.weight.shape = (self._units, parts[0].shape[1])
             for parameter in (self.weight, *([self.bias] if self.bias is not None else [])):
                 parameter._finish_deferred_init()
         if self.normalizes:
-            parts = [ndarray.L2Normalization(part, eps=1e-24) for part in parts]
+            parts = [_unit_length(part) for part in parts]
         return ShardedLogits(self, parts, single)
+
+    def _parts(self, x: Any) -> list[Any]:
+        """Return the features, an array of two axes for each part of the batch."""
+        parts: list[Any] = []
+        for part in parts_of(self.name, x):
+            require_features(self.name, part, self.weight.dtype)
+            part = part.reshape((part.shape[0], -1)) if self._flatten and part.ndim not in (0, 2) else part
+            width = self.weight.shape[1] if self.weight.shape[1] > 0 else parts[0].shape[1] if parts else None
+            if part.ndim != 2 or width not in (None, part.shape[1]):
+                raise UsageError(f"{self.name}: features of shape (batch, {width or 'in_units'}) expected, received {part.shape}")
+            parts.append(part)
+        return parts
 
     def __repr__(self) -> str:
         units, in_units = self.weight.shape
         return f"{type(self).__name__}({in_units or None} -> {units}, split by units)"
+
+
+def _unit_length(features: Any) -> Any:
+    """Return features divided by their norms."""
+    if to_torch(features.dtype) != torch.float16:
+        return ndarray.L2Normalization(features, eps=1e-24)
+    # 1e-24 is 0 in float16, and the gradient of a sample of zeros is as large as its inverse root: those are divided by 1 instead.
+    wide = features.astype("float32")
+    squares = (wide * wide).sum(axis=1, keepdims=True)
+    return (wide / (squares + (squares == 0)) ** 0.5).astype("float16")
 
 
 class ShardedEmbedding(Block):
@@ -130,7 +162,9 @@ class ShardedEmbedding(Block):
     Raises
     ------
     UsageError
-        At a call: if an index is none of the table's, or a csr batch has another number of columns.
+        If an argument is out of range; at a call, if an index is none of the table's, or a csr batch has another number of columns.
+    MXNetError
+        At a call, on all ranks: if one has another table or kind of batch, or fails.
 
     Example
     -------
@@ -148,6 +182,8 @@ class ShardedEmbedding(Block):
     def __init__(self, input_dim: int, output_dim: int, dtype: str | type = "float32", weight_initializer: str | Initializer | None = None,
                  sparse_grad: bool = True, **kwargs: Any) -> None:
         super().__init__(**kwargs)
+        input_dim, output_dim = require_count("ShardedEmbedding", "input_dim", input_dim), require_count("ShardedEmbedding", "output_dim", output_dim)
+        require_dtype("ShardedEmbedding", dtype, computes=False)
         with self.name_scope():
             self.weight: Any = self.params._get_or_make(ShardedParameter, "weight", {
                 "shape": (input_dim, output_dim), "init": weight_initializer, "dtype": dtype,
@@ -162,12 +198,15 @@ class ShardedEmbedding(Block):
             Of this rank's samples: whole numbers of any type and shape, or csr batches of shape (batch, input_dim). A list, for parts of the batch on
             several contexts, gives a list.
         """
-        parts = [x] if isinstance(x, ndarray.NDArray) else list(x)
-        sparse = [part.stype == "csr" for part in parts]
-        if any(sparse) and not all(sparse):
-            raise UsageError(f"{self.name}: the parts of a batch are all csr, or all dense, received {[part.stype for part in parts]}")
-        found = (product if all(sparse) else lookup)(self.weight, parts)
-        return found[0] if isinstance(x, ndarray.NDArray) else found
+        try:
+            parts = parts_of(self.name, x)
+            sparse = [part.stype == "csr" for part in parts]
+            if any(sparse) and not all(sparse):
+                raise UsageError(f"{self.name}: the parts of a batch are all csr, or all dense, received {[part.stype for part in parts]}")
+        except UsageError as error:
+            ranks().fail(f"call of {self.name}", error)
+        results = (product if all(sparse) else lookup)(self.weight, parts)
+        return results[0] if isinstance(x, ndarray.NDArray) else results
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.weight.shape[0]} -> {self.weight.shape[1]}, split by rows)"

@@ -96,7 +96,8 @@ class _Product(torch.autograd.Function):
         ctx.layer, ctx.shape, ctx.sizes, batch = layer, data.shape, [len(own)], own
         ranks, doing = layer.ranks, f"the product of {layer.label}"
         if ranks is not None:
-            ctx.sizes = [size for size, in ranks.agree(doing, len(own))]
+            about = {"units": layer.units, "features": own.shape[1], "dtype": str(own.dtype).removeprefix("torch."), "bias": layer.has_bias}
+            ctx.sizes = [size for size, in ranks.agree(doing, len(own), about=about)]
             batch = ranks.gather(own, ctx.sizes, doing)
         weights, biases = layer.rows(arrays[:count]), layer.rows(arrays[count:]) if layer.has_bias else [None] * len(layer.devices)
         out = torch.cat([linear(batch.to(weight.device), weight, bias).to(data.device) for weight, bias in zip(weights, biases)], 1)
