@@ -13,6 +13,7 @@ the wrong device, the host waits. All of them show on tensors that only say wher
 What it cannot show: numbers that differ since CUDA's kernels compute otherwise, types that CUDA's kernels lack, memory, and captured graphs.
 """
 import contextlib
+import math
 import threading
 from unittest import mock
 
@@ -23,6 +24,7 @@ from torch.utils._python_dispatch import TorchDispatchMode, return_and_correct_a
 import mxnet as mx
 from mxnet import context
 from mxnet.gluon import fast_path, forward_trace
+from mxnet.graph.tuning import policy
 from mxnet.ndarray import dispatch, fast_calls, ndarray
 from mxnet.numpy import frontend, multiarray
 from mxnet.ops import random_state
@@ -330,6 +332,7 @@ def gpus():
     with contextlib.ExitStack() as stack:
         for name, value in cuda.items():
             stack.enter_context(mock.patch.object(torch.cuda, name, value))
+        stack.enter_context(mock.patch.object(policy, "budget", lambda _: math.inf))  # captures, which would follow
         stack.enter_context(mock.patch.dict(random_state._generators, {("cuda", i): torch.Generator().manual_seed(i) for i in range(COUNT)}))
         for module in _WRAPPERS:
             stack.enter_context(mock.patch.object(module, "wrap", _wrap))

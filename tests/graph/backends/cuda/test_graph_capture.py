@@ -193,6 +193,16 @@ def test_a_capture_that_fails_leaves_the_graph_on_native(cuda, when):
     assert captured.explain() == [f"native, not as a CUDA graph: capturing failed: {text}"]
 
 
+def test_a_device_without_memory_for_a_stream_leaves_the_graph_on_native(cuda, monkeypatch):
+    def full():
+        raise RuntimeError("CUDA error: out of memory\nmore")
+    monkeypatch.setattr(cuda, "Stream", full)
+    runner = GraphRunner(network(), fixed_shape=True)
+    for batch in batches(2):
+        torch.testing.assert_close(runner(list(batch), ctx=CONTEXT)[0], expected(*batch))
+    assert "native, not as a CUDA graph: capturing failed: CUDA error: out of memory" in runner.explain()
+
+
 def test_threads_do_not_try_a_failed_capture_again(cuda):
     runner, cuda.broken = GraphRunner(network(), fixed_shape=True), "this graph cannot be ended"
     module, calls = runner.lowered(False, GPU, inputs()), []

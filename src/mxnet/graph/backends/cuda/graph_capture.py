@@ -216,8 +216,8 @@ class Captured:
             return instrumented(self._native)(*inputs)
         if cuda.is_current_stream_capturing():  # weights derived within another capture would be stale when that runs
             return self._native(*inputs)
-        if self.obstacle is None:
-            shared = _shared(self.device)
+        shared = self._shared() if self.obstacle is None else None
+        if shared is not None:
             with shared.lock:
                 if not self._holds(shared, inputs):
                     self._capture(shared, inputs)
@@ -225,6 +225,13 @@ class Captured:
                     return self._replay(shared, inputs)
         prepared = self.prepared
         return (self._native if prepared is None else prepared.function)(*inputs)
+
+    def _shared(self) -> _Device | None:
+        try:
+            return _shared(self.device)
+        except RuntimeError as error:  # no memory is left for a stream, as for a capture that fails
+            self.obstacle = f"capturing failed: {str(error).splitlines()[0]}"
+            return None
 
     def holds(self, inputs: Sequence[torch.Tensor]) -> bool:
         return True
