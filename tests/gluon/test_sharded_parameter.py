@@ -118,3 +118,20 @@ def test_optimizers_that_need_norms_of_whole_weights_are_refused(optimizer):
     alone.initialize()
     mx.gluon.Trainer(alone.collect_params(), optimizer())
     mx.gluon.Trainer(head.collect_params(), mx.optimizer.LBSGD(warmup_strategy="linear"))
+
+
+@pytest.mark.parametrize("units, expected", [
+    ((7, 8), ["initialize of head_weight: worker 0 and worker 1 do not do the same: shape is [7, 3] on worker 0 and [8, 3] on worker 1",
+              "initialize of head_weight: worker 1 and worker 0 do not do the same: shape is [8, 3] on worker 1 and [7, 3] on worker 0"]),
+    ((7, 1), ["initialize of head_weight: worker 1 has failed with the error: Parameter 'head_weight': 1 rows can't be divided among 2 ranks with 1 "
+              "contexts each; use fewer", "Parameter 'head_weight': 1 rows can't be divided among 2 ranks with 1 contexts each; use fewer"])])
+def test_ranks_with_other_rows_refuse_to_begin(units, expected):
+    lines = outputs(f"""
+        layer = mx.gluon.nn.ShardedDense({units}[kv.rank], in_units=3, prefix='head_')
+        try:
+            layer.weight.initialize()
+        except mx.MXNetError as error:
+            print(error)
+    """, kind="dist_sync")
+    for (line,), text in zip(lines, expected):
+        assert line.startswith(text), line

@@ -10,6 +10,7 @@ from .. import initializer, ndarray
 from ..base import MXNetError
 from ..context import cpu
 from ..ops import random_state
+from ..ops.dtypes import name_of, to_torch
 from ..optimizer import pickles
 from ..util import is_np_array
 from .parameter import Parameter
@@ -75,14 +76,18 @@ class ShardedParameter(Parameter):
         return [begin + (end - begin) * i // count for i in range(count + 1)]
 
     def _initial_parts(self, init: Any, default_init: Any, contexts: Any) -> None:
-        found = ranks()
-        found.require_rows(self.shape[0], len(contexts), f"Parameter '{self.name}'")
-        kind = type(initializer.create(default_init if init is None else init))
-        if kind.__module__ == initializer.__name__ and kind.__name__ not in _BY_ELEMENT:
-            raise MXNetError(f"Parameter '{self.name}' is split, and {kind.__name__} needs the whole weight; use one of "
-                             f"{', '.join(sorted(_BY_ELEMENT))}, or load values")
+        members, doing = ranks(), f"initialize of {self.name}"
+        try:
+            members.require_rows(self.shape[0], len(contexts), f"Parameter '{self.name}'")
+            kind = type(initializer.create(default_init if init is None else init))
+            if kind.__module__ == initializer.__name__ and kind.__name__ not in _BY_ELEMENT:
+                raise MXNetError(f"Parameter '{self.name}' is split, and {kind.__name__} needs the whole weight; use one of "
+                                 f"{', '.join(sorted(_BY_ELEMENT))}, or load values")
+        except MXNetError as error:
+            members.fail(doing, error)
         low, high = random_state.bank().words(2).tolist()
-        base = found.from_first((high << 31 ^ low) % _SEEDS, f"initialize of {self.name}")
+        about = {"shape": self.shape, "dtype": name_of(to_torch(self.dtype))}
+        base = members.from_first((high << 31 ^ low) % _SEEDS, doing, about)
         device = torch.device("cpu")
         state = random_state.get_state(device)
         edges = self.edges(len(contexts))

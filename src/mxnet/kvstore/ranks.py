@@ -88,9 +88,9 @@ class Ranks:
         if self._group is not None:
             self._group.wait(self._group.all_reduce(tensor, operation), doing)
 
-    def from_first(self, number: int, doing: str) -> int:
-        """Return the non-negative number of rank 0."""
-        return self.agree(doing, number)[0][0]
+    def from_first(self, number: int, doing: str, about: Mapping[str, Any] | None = None) -> int:
+        """Return the number of rank 0; `about` and errors as in `agree`."""
+        return self.agree(doing, number, about=about)[0][0]
 
     def require_rows(self, rows: Any, parts: Any, name: str) -> None:
         """Raise an error if there is not a row for each part of each rank."""
