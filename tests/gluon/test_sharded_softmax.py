@@ -297,9 +297,9 @@ def test_differences_between_ranks_are_errors_on_all_of_them():
         second, Loss = kv.rank == 1, gluon.loss.ShardedSoftmaxCELoss
         def call(loss=Loss(), units=7, width=3, dtype='float32', features=None, labels=(1, 2), weights=None, predict=None, **options):
             layer = gluon.nn.ShardedDense(units, dtype=dtype, prefix='head_', **options)
-            layer.initialize()
             x = nd.ones((2, width), dtype=features or dtype)
             try:
+                layer.initialize()
                 with mx.autograd.pause() if predict else mx.autograd.record():
                     logits = layer(x)
                     loss(logits, nd.array(labels), weights) if not predict else logits.topk(predict)
@@ -324,7 +324,7 @@ def test_differences_between_ranks_are_errors_on_all_of_them():
         call(labels=(1, 2, 3) if second else (1, 2))
         call(labels=(1, float('nan')) if second else (1, 2))
     """, kind="dist_sync")
-    differences = [("dtype", "float32", "float16"), ("in_units", 3, 4), ("units", 7, 8), ("normalize", False, True),
+    differences = [("dtype", "float32", "float16"), ("shape", [7, 3], [7, 4]), ("shape", [7], [8]), ("normalize", False, True),
                    ("sampled (1 outside of training)", 1.0, 0.5), ("scale", 1.0, 2.0), ("cosine_margin", 0.0, 0.5), ("k", 1, 2)]
     convert = "dense features of the layer's type float32 expected, received float64; convert them with astype, or the layer with cast"
     failures = [("initialize of head_weight", f"head: {convert}"), ("the loss of head_weight", f"head: {convert}"),
