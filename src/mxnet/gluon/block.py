@@ -103,6 +103,7 @@ class Block:
     """
 
     _has_row = True  # in the table that `summary` prints
+    _exchanges_rows = False  # True for a split layer or its loss, which are no parts of graphs
 
     @suggests_arguments
     def __init__(self, prefix: str | None = None, params: ParameterDict | None = None) -> None:

@@ -36,12 +36,10 @@ _own: set[str] = set()  # the attributes of every HybridBlock, computed at the f
 
 def _advice(block: Any) -> str:
     """Return what to do with a child that is no HybridBlock, in words."""
-    from .loss import ShardedSoftmaxCELoss  # both import this module
-    from .nn.sharded_layers import ShardedDense, ShardedEmbedding
     pending = [block] if isinstance(block, Block) else []
     while pending:
         part = pending.pop()
-        if isinstance(part, (ShardedDense, ShardedEmbedding, ShardedSoftmaxCELoss)):
+        if part._exchanges_rows:
             return ("split layers and their loss are no parts of graphs: put them into a Sequential or another Block, beside a hybridized block of "
                     "the other layers")
         pending += part._children.values()

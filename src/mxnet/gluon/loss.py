@@ -581,6 +581,8 @@ class ShardedSoftmaxCELoss(Block):
     ((2,), (100,))
     """
 
+    _exchanges_rows = True
+
     def __init__(self, scale: float = 1.0, angular_margin: float = 0.0, cosine_margin: float = 0.0, weight: float | None = None,
                  **kwargs: Any) -> None:
         super().__init__(**kwargs)

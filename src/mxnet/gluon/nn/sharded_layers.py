@@ -68,6 +68,8 @@ class ShardedDense(Block):
     array([1.386], dtype=float32)
     """
 
+    _exchanges_rows = True
+
     def __init__(self, units: int, use_bias: bool = True, flatten: bool = True, dtype: str | type = "float32",
                  weight_initializer: str | Initializer | None = None, bias_initializer: str | Initializer | None = "zeros", in_units: int = 0,
                  normalize: bool = False, sampled: float = 1.0, **kwargs: Any) -> None:
@@ -178,6 +180,8 @@ class ShardedEmbedding(Block):
     >>> layer(mx.nd.sparse.csr_matrix(([1, 1], [0, 2], [0, 2]), shape=(1, 3))).asnumpy()
     array([[6., 8.]], dtype=float32)
     """
+
+    _exchanges_rows = True
 
     def __init__(self, input_dim: int, output_dim: int, dtype: str | type = "float32", weight_initializer: str | Initializer | None = None,
                  sparse_grad: bool = True, **kwargs: Any) -> None:
