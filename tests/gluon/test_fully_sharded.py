@@ -328,3 +328,20 @@ def test_arguments_of_offloading():
         trainer_of(net, shard="full", offload=mx.gpu())
     with pytest.raises(gluon.utils.UsageError, match="offload is mx.cpu_pinned.*received True"):
         trainer_of(net, shard="full", offload=True)
+
+
+def test_ranks_that_gather_weights_of_different_types_get_errors():
+    found = outputs("""
+        net = mx.gluon.nn.Dense(4, in_units=3, prefix='layer_')
+        net.initialize()
+        mx.gluon.Trainer(net.collect_params(), 'sgd', kvstore='dist_sync', shard='full')
+        if kv.rank:
+            net.cast('float64')
+        try:
+            net.weight.data()
+        except mx.MXNetError as error:
+            print(str(error).split('. ')[0])
+    """, kind="dist_sync")
+    types = ["float32", "float64"]
+    assert found == [[f"gather of layer_weight: worker {rank} and worker {1 - rank} do not do the same: dtype is {types[rank]} on worker {rank} and "
+                      f"{types[1 - rank]} on worker {1 - rank}"] for rank in range(2)]

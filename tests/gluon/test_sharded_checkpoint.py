@@ -87,7 +87,8 @@ def test_a_checkpoint_without_states_and_one_of_another_network(tmp_path):
 @pytest.mark.parametrize("content", [b"{", b"[]", b'{"checkpoint": "../../../../etc/", "ranks": 1, "trainer": false}',
                                      b'{"checkpoint": "0123456789abcdef", "ranks": 1000000000, "trainer": false}', b"[" * 100000,
                                      b'{"checkpoint": "0123456789abcdef", "ranks": 1, "trainer": false, "divided": {"params": ["a"], "states": []}}',
-                                     b'{"checkpoint": "0123456789abcdef", "ranks": 1, "trainer": false, "divided": {"params": {}, "states": ["a"]}}'])
+                                     b'{"checkpoint": "0123456789abcdef", "ranks": 1, "trainer": false, "divided": {"params": {}, "states": ["a"]}}',
+                                     b'{"checkpoint": "0123456789abcdef", "ranks": 2, "trainer": true, "divided": {"params": {"a":0}, "states":[]}}'])
 def test_damaged_indices(tmp_path, content):
     (tmp_path / "shards.json").write_bytes(content)
     with pytest.raises(mx.MXNetError, match="is no index of a checkpoint"):
@@ -217,3 +218,61 @@ def test_states_with_a_number_for_each_row(tmp_path):
     other, resumed = build()
     mx.gluon.load_shards(tmp_path / "shards", other, resumed)
     assert (states(resumed) == expected).all()
+
+
+def _split_in_two(tmp_path, change):
+    """Save a layer with momentum as one rank, rewrite its files as those of two by `change`, and return a layer and a trainer to load them."""
+    layer = mx.gluon.nn.ShardedDense(4, in_units=2, use_bias=False)
+    layer.initialize()
+    trainer = mx.gluon.Trainer(layer.collect_params(), "sgd", {"learning_rate": 0.1, "momentum": 0.9})
+    mx.gluon.save_shards(tmp_path, layer, trainer)
+    index = json.loads((tmp_path / "shards.json").read_text())
+    tag, optimizer = index["checkpoint"], mx.optimizer.SGD(momentum=0.9)
+    rows = {i: mx.nd.array([[i, i], [i, i]]) for i in (1, 2)}
+    for rank, (i, state) in enumerate(zip(rows, change(rows))):
+        mx.nd.save(str(tmp_path / f"shard-{tag}-{rank:05d}-of-00002.params"), {"weight": rows[i]})
+        (tmp_path / f"shard-{tag}-{rank:05d}-of-00002.states").write_bytes(pickles.dumps((state, optimizer)))
+    (tmp_path / "shards.json").write_text(json.dumps({**index, "ranks": 2, "divided": {"params": {"weight": 4}, "states": [0]}}))
+    return layer, trainer
+
+
+def test_files_whose_states_do_not_fit_one_another(tmp_path):
+    layer, trainer = _split_in_two(tmp_path, lambda rows: ({0: rows[1]}, {0: rows[2]}))
+    mx.gluon.load_shards(tmp_path, layer, trainer)
+    assert trainer._updaters[0].states[0].asnumpy().tolist() == layer.weight.data().asnumpy().tolist() == [[1, 1], [1, 1], [2, 2], [2, 2]]
+    layer, trainer = _split_in_two(tmp_path, lambda rows: ({}, {}))
+    mx.gluon.load_shards(tmp_path, layer, trainer)
+    assert 0 not in trainer._updaters[0].states
+    for change, text in [(lambda rows: ({0: rows[1]}, {}), "some files of the checkpoint lack the state of Parameter '.*weight': it is damaged"),
+                         (lambda rows: ({0: rows[1]}, {0: mx.nd.ones((3, 2))}), "the checkpoint have states of different shapes: it is damaged"),
+                         (lambda rows: ({0: rows[1]}, {0: mx.nd.ones((2, 3))}), "the checkpoint have states of different shapes: it is damaged")]:
+        layer, trainer = _split_in_two(tmp_path, change)
+        with pytest.raises(mx.MXNetError, match=text):
+            mx.gluon.load_shards(tmp_path, layer, trainer)
+
+
+def test_an_optimizer_that_is_refused_does_not_come_with_a_checkpoint(tmp_path):
+    layers = [mx.gluon.nn.ShardedDense(4, in_units=2) for _ in range(2)]
+    for layer, contexts in zip(layers, ([mx.cpu()], [mx.cpu(0), mx.cpu(1)])):
+        layer.initialize(ctx=contexts)
+    saved = mx.gluon.Trainer(layers[0].collect_params(), "lamb")
+    mx.gluon.save_shards(tmp_path, layers[0], saved)
+    saved.save_states(str(tmp_path / "states"))
+    trainer = mx.gluon.Trainer(layers[1].collect_params(), "sgd", kvstore=None)
+    for load in (lambda: mx.gluon.load_shards(tmp_path, layers[1], trainer), lambda: trainer.load_states(str(tmp_path / "states"))):
+        with pytest.raises(mx.MXNetError, match="divided by rows, and LAMB needs the norms of whole weights"):
+            load()
+        assert isinstance(trainer._optimizer, mx.optimizer.SGD) and not trainer._updaters[0].states
+
+
+def test_one_rank_alone_that_saves_ends_in_errors_on_all():
+    found = outputs("""
+        layer, loss = mx.gluon.nn.ShardedDense(4, in_units=2, prefix='head_'), mx.gluon.loss.ShardedSoftmaxCELoss()
+        layer.initialize()
+        try:
+            layer.save_parameters('never') if kv.rank == 0 else loss(layer(mx.nd.ones((2, 2))), mx.nd.array([0, 1]))
+        except mx.MXNetError as error:
+            print(str(error).split('. ')[0])
+    """, kind="dist_sync")
+    assert found == [["values of head_weight: worker 0 and worker 1 do not do the same: worker 1 calls the loss of head_weight"],
+                     ["the loss of head_weight: worker 1 and worker 0 do not do the same: worker 0 calls values of head_weight"]]

@@ -19,6 +19,7 @@ from ..context import Context, ctx_or_device
 from ..graph.weight_guard import WeightGuard
 from ..ndarray import NDArray, dispatch, mutation_tracking
 from ..ndarray.dispatch import mode
+from ..ops.dtypes import name_of
 from ..suggestions import shortened
 from ..util import level_of_program
 from .parameter import Parameter
@@ -167,23 +168,34 @@ class _Flight:
     parameter : FullyShardedParameter
     end : function
         Waits for all rows, and returns the weight.
+
+    Parameters
+    ----------
+    net : Group or None
+    edges : list of int
+        Where the rows of each rank begin, and the end.
+    ahead : bool
+        True if it is not needed yet; else ranks are compared before rows are sent.
     """
 
-    def __init__(self, parameter: FullyShardedParameter, net: Any, edges: list[int]) -> None:
+    def __init__(self, parameter: FullyShardedParameter, net: Any, edges: list[int], ahead: bool) -> None:
         from ..kvstore.group import digest
         self.parameter = parameter
         self._doing = doing = f"gather of {parameter.name}"
         array = parameter._check_and_get(parameter._data, list)[0]
         rows = array._raw().contiguous()
-        self._guard = WeightGuard([array._data])
         watched = mutation_tracking.may_watch(array._data)
+        self._guard = WeightGuard([array._data]) if watched else None
         rows = rows.to(parameter._ctx_list[0].torch_device, non_blocking=True)
         if net is None:
             self._agreed, self.end = lambda: [[0, watched]], lambda: rows
             return
         weight = rows.new_empty(parameter.shape)
         parts = [weight[begin:end] for begin, end in zip(edges, edges[1:])]
-        self._agreed = agreed = net.agree([digest(doing), watched], doing)
+        about = {"shape": parameter.shape, "dtype": name_of(rows.dtype)}
+        self._agreed = agreed = net.agree([digest(doing, about), watched], doing, about)
+        if not ahead:  # Gloo ends a process that receives more than it expects
+            agreed()
         works = net.begin_all_gather(parts, rows)
 
         def end() -> torch.Tensor:  # it must not refer to this object: a cycle would keep the weight until Python collects garbage
@@ -197,7 +209,7 @@ class _Flight:
         """Return True if the rows have not changed since. Ranks change them alike, or, before a new pass over the network, each its own."""
         if not all(watched for _, watched in self._agreed()):
             return False
-        current = self._guard.holds([self.parameter._data[0]._data])
+        current = self._guard is not None and self._guard.holds([self.parameter._data[0]._data])
         return all(yes for yes, in members.agree(self._doing, current)) if new_pass else current
 
 
@@ -227,21 +239,21 @@ class _Gatherer:
         # Whoever writes to rows need not know of a weight in flight: it is asked here whether it has their values still.
         if flight is None or flight.parameter is not parameter or not flight.is_current(self.ranks, new_pass):
             self._drop()
-            flight = self._begin(parameter)
+            flight = self._begin(parameter, False)
         self._flight = None
         weight = flight.end()
         self._seen[self._trail] = parameter
         self._trail = self._trail[1], parameter
         following = self._next.get(self._trail)
         if following is not None:
-            self._flight = self._begin(following)
+            self._flight = self._begin(following, True)
         storage = weight.untyped_storage()
         self._whole = {address: entry for address, entry in self._whole.items() if not entry[0].expired()}
         self._whole[storage._cdata] = StorageWeakRef(storage), parameter
         return weight
 
-    def _begin(self, parameter: FullyShardedParameter) -> _Flight:
-        return _Flight(parameter, self._net, self.ranks.edges(parameter.shape[0]))
+    def _begin(self, parameter: FullyShardedParameter, ahead: bool) -> _Flight:
+        return _Flight(parameter, self._net, self.ranks.edges(parameter.shape[0]), ahead)
 
     def _drop(self) -> None:
         if self._flight is not None:

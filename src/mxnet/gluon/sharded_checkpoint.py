@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["load_shards", "save_shards"]
 
 _INDEX = "shards.json"  # names the checkpoint that is complete
+_MISSING = object()  # a state that a file does not have
 _MOST = 1 << 16  # ranks
 
 
@@ -100,7 +101,7 @@ def _remove_others(folder: Any, tag: str) -> None:
 
 
 def load_shards(folder: str | os.PathLike[str], net: Block, trainer: Trainer | None = None) -> None:
-    """Read a checkpoint of `save_shards`, of any number of ranks; all ranks call it, and read only files with rows of theirs, one at a time.
+    """Read a checkpoint of `save_shards`, of any number of ranks; all ranks call it. They read rank 0's files and those with their rows, one by one.
 
     A weight may be divided in the checkpoint and not here, or the other way round: `shard='full'` divides those with a row for each rank.
 
@@ -184,7 +185,7 @@ def _index(folder: Any) -> dict[str, Any]:
     divided = index.get("divided")
     if divided is not None:
         try:
-            valid = (all(type(number) is int and number >= 0 for number in divided["params"].values())
+            valid = (all(type(number) is int and number > 0 for number in divided["params"].values())
                      and all(type(number) is int for number in divided["states"]))
         except (AttributeError, KeyError, TypeError):
             valid = False
@@ -269,6 +270,9 @@ class _Pieces:
                 array = loaded.get(name)
                 _require_shape(name, (count, *wanted[name][0][1:]), array.shape if isinstance(array, NDArray) and array.stype == "default" else None)
                 parts[name].append(array._raw()[rows].clone())
+        for name, tensors in parts.items():
+            if not tensors:
+                _require_shape(name, tuple(wanted[name][0]), None)
         return {name: NDArray._new(torch.cat(tensors), cpu()) for name, tensors in parts.items()}
 
 
@@ -279,8 +283,12 @@ def _require_shape(name: str, expected: tuple[int, ...], shape: tuple[int, ...] 
 
 def _load_states(pieces: _Pieces, trainer: Trainer) -> None:
     states, optimizer = pieces.read(0)
-    collected: dict[int, list[tuple[Any, Any]]] = {}
+    trainer._require_fitting(optimizer)
+    for i in pieces.divided:
+        states.pop(i, None)  # only some rows, which are read again below
+    collected: dict[int, list[Any]] = {}
     wanted: dict[int, list[tuple[int, Any]]] = {}
+    cut = _Cut()
     for i, parameter in enumerate(trainer._params):
         if parameter.sharded or i in pieces.divided:
             parameter.list_data()  # which says so if the shape is not known yet
@@ -290,11 +298,14 @@ def _load_states(pieces: _Pieces, trainer: Trainer) -> None:
                 wanted.setdefault(rank, []).append((i, (rows, (count, *rest))))
     for rank in sorted(wanted):
         loaded = pieces.read(rank)[0]
-        for i, place in wanted[rank]:
-            if i in loaded:
-                collected.setdefault(i, []).append((loaded[i], place))
+        for i, place in wanted[rank]:  # slices are copied, so that one file at a time is in memory
+            collected.setdefault(i, []).append(change_state(cut.rows(*place), loaded[i]) if i in loaded else _MISSING)
     for i, parts in collected.items():
-        states[i] = change_state(_joining([place for _, place in parts]), *[state for state, _ in parts])
+        if all(part is _MISSING for part in parts):
+            continue
+        if any(part is _MISSING for part in parts):
+            raise MXNetError(f"load_shards: some files of the checkpoint lack the state of Parameter '{trainer._params[i].name}': it is damaged")
+        states[i] = change_state(cut.joined, *parts)
     for updater in trainer._updaters:
         updater.set_states(pickles.dumps((states, optimizer)))
         updater.optimizer = trainer._updaters[0].optimizer
@@ -303,11 +314,27 @@ def _load_states(pieces: _Pieces, trainer: Trainer) -> None:
     trainer._optimizer.param_dict = dict(enumerate(trainer._params))
 
 
-def _joining(places: list[tuple[slice, tuple[int, ...]]]) -> Callable[..., NDArray]:
-    """Return a function that joins some rows of arrays, given with the shapes of their weights; of arrays without such rows it returns the first."""
-    def join(*arrays: NDArray) -> NDArray:
-        if not all(has_rows_of(array, shape) for array, (_, shape) in zip(arrays, places)):
+class _Cut:
+    """Rows of optimizer states, and what tells them from states without rows, such as counters."""
+
+    def __init__(self) -> None:
+        self._cut: set[int] = set()  # identities of arrays that `collected` keeps
+
+    def rows(self, rows: slice, shape: tuple[int, ...]) -> Callable[[NDArray], NDArray]:
+        """Return a function that copies rows of an array if it has some for a weight of this shape, and returns others."""
+        def cut(array: NDArray) -> NDArray:
+            if not has_rows_of(array, shape):
+                return array
+            copy = type(array)._new(array._raw()[rows].clone(), array.ctx)
+            self._cut.add(id(copy))
+            return copy
+        return cut
+
+    def joined(self, *arrays: NDArray) -> NDArray:
+        """Return the arrays one after the other; of arrays without rows the first."""
+        cut = [id(array) in self._cut for array in arrays]
+        if not any(cut):
             return arrays[0]
-        parts = [array._raw()[rows] for array, (rows, _) in zip(arrays, places)]
-        return type(arrays[0])._new(torch.cat(parts), arrays[0].ctx)
-    return join
+        if not all(cut) or len({array.shape[1:] for array in arrays}) > 1:
+            raise MXNetError("load_shards: the files of the checkpoint have states of different shapes: it is damaged")
+        return type(arrays[0])._new(torch.cat([array._raw() for array in arrays]), arrays[0].ctx)

@@ -131,10 +131,10 @@ class ShardedParameter(Parameter):
 
     def gathered(self, parts: list[torch.Tensor]) -> NDArray:
         """Return the rows of all ranks out of those of this rank's contexts, on the CPU; all ranks call it."""
-        found = ranks()
-        edges = found.edges(self.shape[0])
-        sizes = [end - begin for begin, end in zip(edges, edges[1:])]
-        return ndarray.NDArray._new(found.gather(self.local(parts)._raw(), sizes, f"values of {self.name}"), cpu())
+        members, doing = ranks(), f"values of {self.name}"
+        own, edges = self.local(parts)._raw(), members.edges(self.shape[0])
+        members.agree(doing, about={"shape": self.shape, "dtype": name_of(own.dtype)})
+        return ndarray.NDArray._new(members.gather(own, [end - begin for begin, end in zip(edges, edges[1:])], doing), cpu())
 
     def set_local(self, rows: NDArray) -> None:
         """Set the values to these rows of this rank."""

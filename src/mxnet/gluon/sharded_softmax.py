@@ -127,7 +127,7 @@ class ShardedLogits:
         units, found, doing = self.layer.weight.shape[0], ranks(), "ShardedLogits.topk"
         if not isinstance(k, numbers.Integral) or not 1 <= k <= units:
             found.fail(doing, UsageError(f"topk: k must be from 1 to {units}, the number of classes, received {shortened(k)}"))
-        sizes, batch, parts = self._of_parts(doing, k=k)
+        sizes, batch, parts = self._of_parts(doing, k=int(k))
         values, classes = [], []
         for begin, logits in parts:
             best = logits.topk(min(k, logits.shape[1]))
@@ -294,7 +294,7 @@ class _Step:
         units = layer.weight.shape[0]
         self.wrong = first_outside(labels, units) if ((self.labels < 0) | (self.labels >= units)).any() else (0, 0)
         self.counts = [label.numel() for label in labels]
-        self.sampled = layer.sampled if mode.training else 1
+        self.sampled = float(layer.sampled) if mode.training else 1.0
         self.over = False
 
     def forward(self, tensors: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:

@@ -102,12 +102,9 @@ class Trainer:
         self._contexts = self._check_contexts()
         self._init_optimizer(optimizer, optimizer_params or {})
         self._gathers = any(isinstance(parameter, FullyShardedParameter) for parameter in self._params)
+        self._require_fitting(self._optimizer)
         if self._gathers:
-            self._require_elementwise(kvstore)
-        if self._sharded and self._optimizer._scales_by_norms and ranks().count * len(self._contexts or ()) > 1:
-            names = ", ".join(self._params[i].name for i in sorted(self._sharded))
-            raise UsageError(f"Trainer: {names}: divided by rows, and {type(self._optimizer).__name__} needs the norms of whole weights; use an "
-                             "optimizer that updates each element for itself, such as 'sgd' or 'adam'")
+            self._require_store_in_step(kvstore)
         self._rescue: Any = None  # a `Progress` with rescue=True
         self._scale = self._optimizer.rescale_grad
         self._kvstore_params = {"kvstore": kvstore, "update_on_kvstore": update_on_kvstore}
@@ -138,12 +135,21 @@ class Trainer:
             self._optimizer = optim.create(optimizer, param_dict=parameters, **(optimizer_params or {}))
         self._updaters = [optim.get_updater(self._optimizer) for _ in self._contexts or ()]
 
-    def _require_elementwise(self, kvstore: Any) -> None:
-        """Refuse optimizers and stores that do not go with fully sharded parameters."""
-        from ..kvstore.sharded import BY_ELEMENT
-        if type(self._optimizer) not in BY_ELEMENT:
-            raise UsageError(f"Trainer: fully sharded weights are updated by rows, and {type(self._optimizer).__name__} needs whole ones; use one of "
-                             f"{', '.join(sorted(kind.__name__ for kind in BY_ELEMENT))}")
+    def _require_fitting(self, optimizer: Any) -> None:
+        """Refuse optimizers that do not go with divided parameters."""
+        kind = type(optimizer).__name__
+        if self._gathers:
+            from ..kvstore.sharded import BY_ELEMENT
+            if type(optimizer) not in BY_ELEMENT:
+                raise UsageError(f"Trainer: fully sharded weights are updated by rows, and {kind} needs whole ones; use one of "
+                                 f"{', '.join(sorted(kind.__name__ for kind in BY_ELEMENT))}")
+        if self._sharded and optimizer._scales_by_norms and ranks().count * len(self._contexts or ()) > 1:
+            names = ", ".join(self._params[i].name for i in sorted(self._sharded))
+            raise UsageError(f"Trainer: {names}: divided by rows, and {kind} needs the norms of whole weights; use an optimizer that updates each "
+                             "element for itself, such as 'sgd' or 'adam'")
+
+    def _require_store_in_step(self, kvstore: Any) -> None:
+        """Refuse stores that do not go with fully sharded parameters."""
         if ranks().count > 1 and "dist" not in getattr(kvstore, "type", kvstore or "") and len(self._sharded) < len(self._params):
             raise UsageError(f"Trainer: with fully sharded weights the others need a kvstore in step, received kvstore={shortened(kvstore)}; use "
                              "kvstore='dist_sync'")
@@ -450,6 +456,10 @@ class Trainer:
             self._optimizer = self._kvstore._updater.optimizer
         else:
             states = files.read_bytes(fname)
+            if self._sharded:
+                loaded = optim.get_updater(self._optimizer)
+                loaded.set_states(states)
+                self._require_fitting(loaded.optimizer)
             for updater in self._updaters:
                 updater.set_states(states)
                 updater.optimizer = self._updaters[0].optimizer

@@ -17,6 +17,7 @@ class SendingThreads:
 
     def __init__(self) -> None:
         self._all: list[str] = []  # the threads of this process when those of Gloo were listed
+        self._settled = False
         self._ids: list[int] = []
 
     def defer(self) -> None:
@@ -24,7 +25,8 @@ class SendingThreads:
         if not hasattr(os, "sched_setscheduler"):
             return
         threads = os.listdir(_TASKS)
-        if threads != self._all:  # a group has its threads from its first work on
+        if threads != self._all or not self._settled:  # a group has its threads from its first work on, and they get their names later
+            self._settled = threads == self._all
             self._all, self._ids = threads, list(_gloo(threads))
         self._change(os.SCHED_OTHER, os.SCHED_BATCH)
 

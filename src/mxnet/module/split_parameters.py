@@ -15,6 +15,7 @@ from .. import optimizer as opt
 from ..base import MXNetError
 from ..context import cpu
 from ..ndarray import NDArray
+from ..ops.dtypes import name_of
 from ..optimizer import pickles
 from ..symbol.split_layers import GROUP, Part, contexts_of, split, splits
 
@@ -101,9 +102,11 @@ class SplitParameters:
 
     def gathered(self, name: str, arrays: Sequence[NDArray]) -> NDArray:
         """Return an array for a whole parameter, on the CPU, out of those of this rank's parts; all ranks call it."""
-        own = torch.cat([array._raw().detach().cpu() for array in arrays])
-        edges = self.members.edges(self.parts[name][0].height)
-        return NDArray._new(self.members.gather(own, [end - begin for begin, end in zip(edges, edges[1:])], f"values of {name}"), cpu())
+        own, doing = torch.cat([array._raw().detach().cpu() for array in arrays]), f"values of {name}"
+        height = self.parts[name][0].height
+        self.members.agree(doing, about={"shape": (height, *own.shape[1:]), "dtype": name_of(own.dtype)})
+        edges = self.members.edges(height)
+        return NDArray._new(self.members.gather(own, [end - begin for begin, end in zip(edges, edges[1:])], doing), cpu())
 
     def take_initial_values(self, params: Mapping[str, NDArray]) -> None:
         """Replace whole values by those of rank 0, as a kvstore does with other parameters."""

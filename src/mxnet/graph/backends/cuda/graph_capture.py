@@ -230,7 +230,7 @@ class Captured:
         try:
             return _shared(self.device)
         except RuntimeError as error:  # no memory is left for a stream, as for a capture that fails
-            self.obstacle = f"capturing failed: {str(error).splitlines()[0]}"
+            self.obstacle = f"capturing failed: {(str(error).splitlines() or [type(error).__name__])[0]}"
             return None
 
     def holds(self, inputs: Sequence[torch.Tensor]) -> bool:
