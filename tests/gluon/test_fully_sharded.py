@@ -115,7 +115,7 @@ def test_the_graph_holds_no_gathered_weight():
     assert outputs(program, workers=2, kind="dist_sync") == [["0 True", "0 None"]] * 2
 
 
-def test_whoever_writes_to_rows_need_not_know_of_the_weight_in_flight(tmp_path):
+def test_writes_to_rows_reach_a_weight_that_is_gathered_ahead(tmp_path):
     """After a step the evaluation of one weight leaves it in flight, for its next use."""
     program = _PROGRAM + """
     from mxnet.gluon import fully_sharded

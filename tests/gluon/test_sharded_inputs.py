@@ -4,13 +4,13 @@ import math
 import pytest
 import torch
 
-from mxnet.gluon.sharded_inputs import first_outside, require_inside, whole_numbers
+from mxnet.gluon.sharded_inputs import as_integers, first_outside, require_inside
 from mxnet.gluon.utils import UsageError
 
 
 def test_numbers_that_are_nan_are_outside():
-    assert whole_numbers(torch.tensor([[1.7, math.nan], [-2.0, 3.0]])).tolist() == [1, -1, -2, 3]
-    assert whole_numbers(torch.tensor([True, False])).tolist() == [1, 0]
+    assert as_integers(torch.tensor([[1.7, math.nan], [-2.0, 3.0]])).tolist() == [1, -1, -2, 3]
+    assert as_integers(torch.tensor([True, False])).tolist() == [1, 0]
 
 
 @pytest.mark.parametrize("value, dtype, text", [

@@ -109,7 +109,7 @@ def test_ranks_begin_alike_and_refuse_other_ways_to_train():
 
 
 @pytest.mark.parametrize("optimizer", [mx.optimizer.LAMB, mx.optimizer.LARS, mx.optimizer.LANS, lambda: mx.optimizer.LBSGD(warmup_strategy="lars")])
-def test_optimizers_that_need_norms_of_whole_weights_are_refused(optimizer):
+def test_optimizers_that_scale_by_norms_are_refused(optimizer):
     head = mx.gluon.nn.ShardedDense(5, in_units=3, prefix="head_")
     head.initialize(ctx=[mx.cpu(0), mx.cpu(1)])
     with pytest.raises(mx.MXNetError, match="Trainer: head_bias, head_weight: divided by rows, and .* needs the norms of whole weights"):

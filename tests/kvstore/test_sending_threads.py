@@ -58,7 +58,7 @@ def test_threads_that_have_ended_are_left_out(thread):
     assert os.sched_getscheduler(number) == os.SCHED_OTHER
 
 
-def test_threads_that_get_their_names_late_are_found_by_the_next_call(thread):
+def test_the_next_call_lists_threads_named_late(thread):
     number, threads = thread("python", os.SCHED_OTHER), SendingThreads()
     threads.defer()
     pathlib.Path(f"/proc/self/task/{number}/comm").write_text("gloo_tcp_loop")

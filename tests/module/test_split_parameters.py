@@ -145,7 +145,7 @@ def test_what_modules_refuse():
 
 @pytest.mark.parametrize("optimizer, reason", [("lamb", "LAMB needs the norms of whole weights"), ("lars", "LARS needs the norms of whole weights"),
                                                ("nadam", "Nadam advances its schedule with each array")])
-def test_optimizers_for_which_parts_are_not_the_whole_are_refused(optimizer, reason):
+def test_optimizers_that_depend_on_the_division_are_refused(optimizer, reason):
     with pytest.raises(mx.MXNetError, match=f"head_weight, head_bias: divided by rows, and {reason}; use an optimizer that updates each element"):
         module({"sharded": CPUS}, optimizer=optimizer)
     train(module({"sharded": CPUS[:1]}, optimizer=optimizer))

@@ -160,7 +160,7 @@ class _Saved:
         self.parameter, self.size, self.stride, self.offset = parameter, tensor.size(), tensor.stride(), tensor.storage_offset()
 
 
-class _Flight:
+class _InFlightWeight:
     """A weight that is being gathered.
 
     Attributes
@@ -223,7 +223,7 @@ class _Gatherer:
         self._next: dict[tuple[Any, Any], Any] = {}
         self._seen: dict[tuple[Any, Any], Any] = {}
         self._pass: set[Any] = set()  # the weights of this pass over the network, as far as it is
-        self._flight: _Flight | None = None
+        self._flight: _InFlightWeight | None = None
         self._whole: dict[int, tuple[Any, FullyShardedParameter]] = {}  # by the address of a storage
         self._hooks = threading.local()
         self.pending = _PendingGradients()
@@ -252,8 +252,8 @@ class _Gatherer:
         self._whole[storage._cdata] = StorageWeakRef(storage), parameter
         return weight
 
-    def _begin(self, parameter: FullyShardedParameter, ahead: bool) -> _Flight:
-        return _Flight(parameter, self._net, self.ranks.edges(parameter.shape[0]), ahead)
+    def _begin(self, parameter: FullyShardedParameter, ahead: bool) -> _InFlightWeight:
+        return _InFlightWeight(parameter, self._net, self.ranks.edges(parameter.shape[0]), ahead)
 
     def _drop(self) -> None:
         if self._flight is not None:

@@ -73,7 +73,7 @@ def require_features(label: str, part: Any, dtype: Any) -> None:
                          f"{advice}")
 
 
-def whole_numbers(raw: torch.Tensor) -> torch.Tensor:
+def as_integers(raw: torch.Tensor) -> torch.Tensor:
     """Return numbers of any type as int64, along one axis; NaN, for which processors have different numbers, as -1."""
     flat = raw.reshape(-1)
     return flat.long().masked_fill_(flat.isnan(), -1) if flat.is_floating_point() else flat.long()
@@ -85,7 +85,7 @@ def first_outside(raws: Iterable[torch.Tensor], limit: int) -> tuple[int, int]:
     Without rounding, so that an error shows what the program passed: also NaN, and numbers that are none of int64.
     """
     for raw in raws:
-        converted = whole_numbers(raw)
+        converted = as_integers(raw)
         wrong = raw.reshape(-1)[(converted < 0) | (converted >= limit)]
         if len(wrong):
             value = wrong[0].item()

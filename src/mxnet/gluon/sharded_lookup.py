@@ -9,7 +9,8 @@ from ..context import cpu
 from ..ndarray import dispatch
 from ..ndarray.sparse.dispatch import coordinates, csr_from_coordinates
 from ..ndarray.sparse.rows import by_rows, times, transposed_times
-from .sharded_inputs import first_outside, require_inside, whole_numbers
+from ..ops.dtypes import name_of
+from .sharded_inputs import as_integers, first_outside, require_inside
 from .sharded_parameter import ranks
 from .sharded_softmax import recorded
 from .utils import UsageError
@@ -42,7 +43,7 @@ class _Step:
 
     def about(self, table: torch.Tensor) -> dict[str, Any]:
         """Return what must be the same on all ranks, whose rows travel."""
-        return {"the table's shape": self.shape, "its dtype": str(table.dtype).removeprefix("torch.")}
+        return {"the table's shape": self.shape, "its dtype": name_of(table.dtype)}
 
     def out(self, rows: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Return the rows of the batch's parts, each on its device."""
@@ -58,7 +59,7 @@ class _Lookup(_Step):
 
     def __init__(self, weight: Any, indices: list[torch.Tensor]) -> None:
         super().__init__(weight, [index.numel() for index in indices], [index.device for index in indices])
-        self.needed, self.inverse = torch.cat([whole_numbers(index).to(self.places[0]) for index in indices]).unique(return_inverse=True)
+        self.needed, self.inverse = torch.cat([as_integers(index).to(self.places[0]) for index in indices]).unique(return_inverse=True)
         self.indices = indices
 
     def forward(self, tables: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:

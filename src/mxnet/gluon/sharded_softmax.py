@@ -13,9 +13,10 @@ from ..ndarray import NDArray, dispatch
 from ..ndarray.dispatch import mode
 from ..ndarray.sparse.rows import by_rows
 from ..ops import random_state
+from ..ops.dtypes import name_of
 from ..ops.grad_mode import GradMode
 from ..suggestions import shortened
-from .sharded_inputs import first_outside, parts_of, require_inside, whole_numbers
+from .sharded_inputs import as_integers, first_outside, parts_of, require_inside
 from .sharded_parameter import ranks
 from .utils import UsageError
 
@@ -163,7 +164,7 @@ class ShardedLogits:
 def _about(layer: Any, features: torch.Tensor) -> dict[str, Any]:
     """Return what must be the same on all ranks that compute parts of the same logits."""
     return {"layer": layer.weight.name, "units": layer.weight.shape[0], "in_units": features.shape[1],
-            "dtype": str(features.dtype).removeprefix("torch."), "use_bias": layer.bias is not None, "normalize": layer.normalizes}
+            "dtype": name_of(features.dtype), "use_bias": layer.bias is not None, "normalize": layer.normalizes}
 
 
 def _to_owners(found: Any, tensor: torch.Tensor, sizes: list[int], widths: list[int], doing: str) -> torch.Tensor:
@@ -290,7 +291,7 @@ class _Step:
 
     def __init__(self, layer: Any, labels: list[torch.Tensor], margin: Margin, marks: list[Any]) -> None:
         self.layer, self.margin, self.marks, self.ranks = layer, margin, marks, ranks()
-        self.labels = torch.cat([whole_numbers(label).to(labels[0].device) for label in labels])
+        self.labels = torch.cat([as_integers(label).to(labels[0].device) for label in labels])
         units = layer.weight.shape[0]
         self.wrong = first_outside(labels, units) if ((self.labels < 0) | (self.labels >= units)).any() else (0, 0)
         self.counts = [label.numel() for label in labels]

@@ -8,7 +8,7 @@ import torch
 
 from ...base import MXNetError
 from ...kernels.gemm.matmul import linear
-from ..dtypes import same_type
+from ..dtypes import name_of, same_type
 from ..registry import Operator, get
 from ..shapes import product
 from ..traits import Attributes
@@ -96,7 +96,7 @@ class _Product(torch.autograd.Function):
         ctx.layer, ctx.shape, ctx.sizes, batch = layer, data.shape, [len(own)], own
         ranks, doing = layer.ranks, f"the product of {layer.label}"
         if ranks is not None:
-            about = {"units": layer.units, "features": own.shape[1], "dtype": str(own.dtype).removeprefix("torch."), "bias": layer.has_bias}
+            about = {"units": layer.units, "features": own.shape[1], "dtype": name_of(own.dtype), "bias": layer.has_bias}
             ctx.sizes = [size for size, in ranks.agree(doing, len(own), about=about)]
             batch = ranks.gather(own, ctx.sizes, doing)
         weights, biases = layer.rows(arrays[:count]), layer.rows(arrays[count:]) if layer.has_bias else [None] * len(layer.devices)
