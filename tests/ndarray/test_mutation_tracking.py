@@ -47,6 +47,26 @@ def test_what_torch_may_write_to_has_to_be_compared():
     assert late.compares
 
 
+def test_watchers_follow_a_tensor_to_other_memory():
+    t, other, first, second = torch.ones(2, 3), torch.ones(1), Watcher(), Watcher()
+    mutation_tracking.watch([t], first)
+    values = t.t().contiguous().t()
+    mutation_tracking.watch([values], second)
+    mutation_tracking.replace_memory(t, values)
+    assert t.stride() == (1, 2) and not first.stale
+    mutation_tracking.written(t)
+    assert first.stale and second.stale and not mutation_tracking.watched
+    mutation_tracking.replace_memory(other, torch.ones(1))
+    assert not mutation_tracking.watched
+
+
+def test_writes_through_torch_are_not_announced():
+    t = torch.ones(1)
+    assert mutation_tracking.are_writes_announced(t)
+    mutation_tracking.share(t)
+    assert mutation_tracking.may_watch(t) and not mutation_tracking.are_writes_announced(t)
+
+
 def test_exposed_memory_is_never_watched_again():
     t, watcher = torch.ones(1), Watcher()
     mutation_tracking.watch([t], watcher)

@@ -223,6 +223,12 @@ class DistAsyncKVStore(group.Member, KVStore):
                 wanted, size = [], 0
         self._pull_round(wanted)
 
+    def pushpull(self, key: int | str | Sequence[int | str], value: NDArray | Sequence[Any], out: NDArray | Sequence[Any] | None = None,
+                 priority: int = 0) -> None:
+        """Call `push`, then `pull` into `out`, or over the values themselves."""
+        self.push(key, value, priority)
+        self.pull(key, value if out is None else out, priority)
+
     def _pull_round(self, wanted):
         asked = {}
         for k, kept, _ in wanted:

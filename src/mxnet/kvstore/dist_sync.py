@@ -117,36 +117,48 @@ class DistSyncKVStore(group.Member, KVStore):
         """
         pairs = self._checked(key, value, "value")
         outs = dict(pairs if out is None else self._checked(key, out, "out"))
-        self._take(pairs, outs)
+        self._take(pairs, outs, out is not None)
 
-    def _take(self, pairs, outs):
-        """Sum, update or keep, and write to `outs`. The keys of one aggregated update are handled at a time while the next ones are sent."""
+    def _take(self, pairs, outs, may_share=False):
+        """Sum, update or keep, and write to `outs`, which may share the memory of the kept values.
+
+        The keys of one aggregated update are handled at a time while the next ones are sent.
+        """
         waiting = []
         for item in self._summed(pairs):
             waiting.append(item)
             # Another worker's optimizer may have arrived with the sums.
             if len(waiting) >= (self._updater.optimizer.aggregate_num if isinstance(self._updater, opt.Updater) else 0):
-                self._give_many(waiting, outs)
+                self._give_many(waiting, outs, may_share)
                 waiting = []
-        self._give_many(waiting, outs)
+        self._give_many(waiting, outs, may_share)
 
-    def _give_many(self, items, outs):
+    def _give_many(self, items, outs, may_share=False):
         if not (self.keeps_sums or self._updater or any(a.stype != "default" for _, a in items)) and all(k in outs for k, _ in items):
             for k, total in items:
                 hand_over(total._data, outs[k])
             return
         kept = [self._values[k] for k, _ in items]
-        for (_, total), value in zip(items, kept):
-            if total.stype == value.stype == "default" and total.ctx == value.ctx and memory_format.has_channels_last(total._data):
-                memory_format.like(value, total)
+        items = [(k, self._in_one_order(k, total, value)) for (k, total), value in zip(items, kept)]
         if len(items) > 1 and all(a.stype == "default" and a.ctx == w.ctx for (_, a), w in zip(items, kept)):
-            self._updater([k for k, _ in items], [a for _, a in items], kept)
+            keys = [k for k, _ in items]
+            with self._shared.updated(self._values, keys, outs):
+                self._updater(keys, [a for _, a in items], kept)
         else:
             for k, total in items:
-                self._give(k, total, True)
+                self._give(k, total, True, outs)
         for k, _ in items:
             if k in outs:
-                self._pull(k, outs[k], True)
+                self._pull(k, outs[k], True, may_share)
+
+    def _in_one_order(self, key, total, value):
+        """Return a sum in the memory order of a kept value, or bring the value into that of the sum: the optimizer's kernels need one order."""
+        if not total.stype == value.stype == "default" or total.ctx != value.ctx or memory_format.same(total._data, value._data):
+            return total
+        if memory_format.has_channels_last(total._data) and key not in self._shared:
+            memory_format.like(value, total)
+            return total
+        return NDArray._new(torch.empty_like(value._data, dtype=total._data.dtype, requires_grad=False).copy_(total._data), total.ctx)
 
     def _summed(self, pairs):
         """Yield ``(key, sum over all workers)`` of each key, in order."""

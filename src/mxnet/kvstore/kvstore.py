@@ -1,7 +1,6 @@
 """The single-process store: keeps a value per key, and sums the values that its devices push."""
 from __future__ import annotations
 
-import contextlib
 import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,6 @@ from .. import optimizer as opt
 from ..base import MXNetError
 from ..checkpoint import load_optimizer_states, save_optimizer_states
 from ..context import cpu
-from ..kernels.nn import optimizer_update
 from ..ndarray import NDArray
 from ..ndarray.sparse import retain
 from ..ops.unique import unique
@@ -19,14 +17,13 @@ from ..suggestions import shortened
 from . import row_sparse
 from .base import KVStoreBase, built_in, check_capability
 from .compression import make_compression
+from .shared_values import SharedValues
 
 if TYPE_CHECKING:
     from ..optimizer import Optimizer
 
 __all__ = ["KVStore"]
 _log = logging.getLogger(__name__)
-_LARGE = 1 << 20  # the least number of elements of a value that the update also writes to the pulled array, without a separate copy
-_WRITES_COPIES = (opt.Adam, opt.Adamax)  # their `update` ends with the kernel's step; derived classes may do more after it
 
 
 def key_value_pairs(key: Any, value: Any, what: str) -> list[Any]:
@@ -78,6 +75,8 @@ class KVStore(KVStoreBase):
     array([4., 6.], dtype=float32)
     """
 
+    _shares_memory = True  # with arrays that pull what the optimizer has updated
+
     def __init__(self, handle: str):
         self._type = handle
         self._on_device = "device" in handle or handle == "nccl"
@@ -87,6 +86,7 @@ class KVStore(KVStoreBase):
         self._compression = None
         self._residuals = {}
         self._warned = set()
+        self._shared = SharedValues()
 
     # -- values ------------------------------------------------------------------------------------------------------------------
 
@@ -119,7 +119,7 @@ class KVStore(KVStoreBase):
         priority : int
         """
         for k, arrays in self._checked(key, value, "value"):
-            self._push(k, arrays)
+            self._push(k, arrays, {})
 
     def pull(self, key: int | str | Sequence[int | str], out: NDArray | Sequence[Any] | None = None, priority: int = 0,
              ignore_sparse: bool = True) -> None:
@@ -171,23 +171,12 @@ class KVStore(KVStoreBase):
         out : NDArray, list of NDArray, or list of lists, optional
         priority : int
         """
-        at_once = contextlib.nullcontext([False]) if out is None else self._written_at_once(key, out)
-        with at_once as written:
-            self.push(key, value, priority)
-        if not written[0]:
-            self.pull(key, value if out is None else out, priority)
-
-    def _written_at_once(self, key, out):
-        """Return a context manager in which the optimizer also writes a large value to the single array that pulls it; it yields ``[True]`` then."""
-        array = out[0] if isinstance(out, (list, tuple)) and len(out) == 1 else out
-        kept = self._values.get(key) if isinstance(key, (int, str)) else None
-        optimizer = self._updater.optimizer if type(self._updater) is opt.Updater else None
-        if (isinstance(array, NDArray) and isinstance(kept, NDArray) and type(optimizer) in _WRITES_COPIES and array.size >= _LARGE
-                and array.shape == kept.shape and array.dtype == kept.dtype and array.ctx == kept.ctx and array.stype == kept.stype == "default"):
-            tensors = kept._raw(), array._writable()
-            if all(t.is_contiguous() for t in tensors) and tensors[0].data_ptr() != tensors[1].data_ptr():
-                return optimizer_update.copied(*tensors)
-        return contextlib.nullcontext([False])
+        pairs = self._checked(key, value, "value")
+        outs = dict(pairs if out is None else self._checked(key, out, "out"))
+        for k, arrays in pairs:
+            self._push(k, arrays, outs)
+        for k, arrays in outs.items():
+            self._pull(k, arrays, True, out is not None)
 
     def row_sparse_pull(self, key: int | str | Sequence[int | str], out: NDArray | Sequence[Any] | None = None, priority: int = 0,
                         row_ids: NDArray | Sequence[NDArray] | None = None) -> None:
@@ -243,9 +232,9 @@ class KVStore(KVStoreBase):
         except KeyError:
             raise MXNetError(f"key {key!r} has not been inited: call init or broadcast with it first") from None
 
-    def _push(self, key, arrays):
+    def _push(self, key, arrays, outs):
         merged = self._merge(key, arrays)
-        self._give(key, merged, merged is not arrays[0])
+        self._give(key, merged, merged is not arrays[0], outs)
 
     def _merge(self, key, arrays):
         """Return the sum of pushed arrays over the devices; a single array is returned unchanged."""
@@ -257,15 +246,16 @@ class KVStore(KVStoreBase):
                 raise MXNetError(f"push: csr arrays are not supported (key {key!r}); use dense or row_sparse ones")
         return self._reduce(key, arrays)
 
-    def _give(self, key, merged, fresh):
-        """Pass a sum to the optimizer, or without one keep it; it is copied unless it is `fresh`."""
+    def _give(self, key, merged, fresh, outs):
+        """Pass a sum to the optimizer, or without one keep it; it is copied unless it is `fresh`. `outs` are the arrays that pull it then."""
         kept = self._values[key]
         if kept.ctx.device_type != merged.ctx.device_type:
             kept = self._values[key] = kept.copyto(merged.ctx)
         if merged.ctx != kept.ctx:
             merged = merged._on(kept.ctx)
         if self._updater is not None:
-            self._updater(key, merged, kept)
+            with self._shared.updated(self._values, [key], outs):
+                self._updater(key, merged, kept)
         elif not fresh or merged.stype != kept.stype or merged.dtype != kept.dtype:
             self._values[key] = merged.copy()
         else:
@@ -299,8 +289,12 @@ class KVStore(KVStoreBase):
             total = received if total is None else total.add_(received)
         return NDArray._new(total, where)
 
-    def _pull(self, key, arrays, ignore_sparse):
+    def _pull(self, key, arrays, ignore_sparse, may_share=False):
+        """Write a kept value to arrays, or let it share their memory."""
         kept = self._cached(key)
+        if may_share and self._shares_memory and type(self._updater) is opt.Updater:  # updaters of another type may hold the value
+            if self._shared.pull(key, kept, arrays):
+                return
         for array in arrays:
             if array.stype != "default":
                 if ignore_sparse:

@@ -89,7 +89,7 @@ def _exchange_many(kvstore: KVStoreBase, items: Sequence[tuple[str, Sequence[NDA
 def _exchange(kvstore: KVStoreBase, name: str, gradients: Sequence[NDArray], arrays: Sequence[NDArray], out: Sequence[NDArray] | None,
               priority: int) -> None:
     """Push gradients and pull into `out`."""
-    if gradients[0].stype == "default" and arrays[0].stype == "default":
+    if arrays[0].stype == "default" and (out is not None or gradients[0].stype == "default"):
         kvstore.pushpull(name, gradients, out=out, priority=priority)
     else:
         kvstore.push(name, gradients, priority=priority)

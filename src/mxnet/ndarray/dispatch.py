@@ -155,6 +155,7 @@ class Marked:
         memory = buffer._data
         if memory._is_view() or not memory_format.owned(memory) or not memory.is_contiguous():
             return None
+        mutation_tracking.written(memory)
         buffer._rebind(memory.new_zeros(()).expand(memory.shape))  # without memory, until the gradient is there
         self.lent = True
         return memory

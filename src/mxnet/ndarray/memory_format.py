@@ -11,6 +11,8 @@ from typing import Any
 import torch
 from torch.utils.dlpack import from_dlpack, to_dlpack
 
+from . import mutation_tracking
+
 lent: dict[int, int] = {}  # addresses of gradients that a captured graph writes, and how many there are of each
 
 
@@ -29,7 +31,10 @@ def reusable(array: Any) -> torch.Tensor | None:
     A small network's data then stays in the caches.
     """
     t = array._data
-    return t if not array._is_sparse and t.dtype is torch.float32 and t.is_contiguous() and owned(t) else None
+    if array._is_sparse or t.dtype is not torch.float32 or not t.is_contiguous() or not owned(t):
+        return None
+    mutation_tracking.written(t)
+    return t
 
 
 def with_own_storage(tensor: torch.Tensor) -> torch.Tensor:
@@ -44,21 +49,21 @@ def channels_last(array: Any) -> None:
     """Convert a 4-D array to channels-last order (axis 1 last in memory), if nothing else uses its memory."""
     t = array._data
     if t.dim() == 4 and not t.is_contiguous(memory_format=torch.channels_last) and owned(t):
-        t.data = t.data.contiguous(memory_format=torch.channels_last)
+        mutation_tracking.replace_memory(t, t.data.contiguous(memory_format=torch.channels_last))
 
 
 def standard(array: Any) -> None:
     """Make an array contiguous again, if nothing else uses its memory."""
     t = array._data
     if not t.is_contiguous() and owned(t):
-        t.data = t.data.contiguous()
+        mutation_tracking.replace_memory(t, t.data.contiguous())
 
 
 def like(array: Any, other: Any) -> None:
     """Give an array the memory order of `other`, an array of the same shape, if nothing else uses its memory."""
     t, model = array._data, other._data
     if t.stride() != model.stride() and not same(t, model) and owned(t):
-        t.data = torch.empty_like(model, dtype=t.dtype).copy_(t.data)
+        mutation_tracking.replace_memory(t, torch.empty_like(model, dtype=t.dtype).copy_(t.data))
 
 
 def has_channels_last(tensor: torch.Tensor) -> bool:

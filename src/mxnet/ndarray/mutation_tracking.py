@@ -101,8 +101,23 @@ def may_watch(tensor: torch.Tensor) -> bool:
     return not tensor.is_inference() and tensor.untyped_storage().data_ptr() not in _exposed
 
 
+def are_writes_announced(tensor: torch.Tensor) -> bool:
+    """Return True if watchers are notified of every write to the tensor before it happens."""
+    return may_watch(tensor) and tensor.untyped_storage().data_ptr() not in _shared
+
+
+def replace_memory(tensor: torch.Tensor, values: torch.Tensor) -> None:
+    """Give a tensor the memory of `values`, the same values in another order; those who watch it go on to do so."""
+    before = tensor.untyped_storage().data_ptr()
+    tensor.data = values
+    if before in watched:
+        with _lock:
+            refs, address = watched.pop(before, []), values.untyped_storage().data_ptr()
+            watched[address] = [*watched.get(address, ()), *refs]
+
+
 def written(tensor: torch.Tensor) -> None:
-    """Notify watchers that a tensor's values have changed."""
+    """Notify watchers that a tensor's values change; it is called before they do."""
     if watched:
         for watcher in _watchers(watched.pop(tensor.untyped_storage().data_ptr(), ())):
             watcher.stale = True

@@ -71,24 +71,3 @@ def test_zero_divided_by_zero_and_nan_stay_no_numbers():
     grad[0, 0], second[0, 1], grad[0, 2] = float("nan"), float("nan"), 1
     optimizer_update.adamax(weight, grad, first, second, None, LR, BETA1, BETA2, 0, 0, 1, None)
     assert weight[0, [0, 1, 3]].isnan().all() and weight[0, 2] == pytest.approx(-0.01) and second[0, :2].isnan().all()
-
-
-@pytest.mark.parametrize("kind", ["adam", "adamax"])
-def test_the_new_weight_is_written_to_a_copy_in_the_same_pass(kind):
-    given, others = tensors(300, 1001), tensors(300, 1001)
-    copy, numbers = torch.full((300, 1001), 7.0), (LR, BETA1, BETA2, 1e-8, 0, 0.5, None)
-    with optimizer_update.copied(given[0], copy) as done:
-        assert getattr(optimizer_update, kind)(*others, None, *numbers) and done == [False] and (copy == 7).all()  # of another weight
-        assert getattr(optimizer_update, kind)(*given, None, *numbers) and done == [True]
-    assert torch.equal(copy, given[0])
-    before = copy.clone()
-    getattr(optimizer_update, kind)(*given, None, *numbers)
-    assert torch.equal(copy, before) and not torch.equal(copy, given[0])  # behind the block
-
-
-def test_a_step_of_some_rows_is_not_copied():
-    given = tensors(50, 30_000, 3)
-    copy = torch.zeros(50, 30_000)
-    with optimizer_update.copied(given[0], copy) as done:
-        assert optimizer_update.adam(*given, torch.tensor([7, 0, 49]), LR, BETA1, BETA2, 1e-8, 0, 1, None)
-    assert done == [False] and not copy.any()

@@ -1,7 +1,6 @@
 // Steps of optimizers that keep two numbers for each weight: one pass over weight, gradient and both, all written in place.
 //
-// Rows are those of the weight that `index` names, or all, if there is none. A number that names no row is passed over. The weight's new values go to
-// `copy`, too, if there is one, while they are in the caches.
+// Rows are those of the weight that `index` names, or all, if there is none. A number that names no row is passed over.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -9,7 +8,6 @@
 #include <omp.h>
 
 #include "runtime/parameters.h"
-#include "runtime/streaming_stores.h"
 
 namespace {
 
@@ -46,31 +44,24 @@ void update(const AdamaxParams a, float* __restrict weight, const float* __restr
   }
 }
 
-// The arrays of a call: a weight (rows, width) with two states, its gradient (count, width), the rows' numbers (count) and the copy, or null.
+// The arrays of a call: a weight (rows, width) with two states, its gradient (count, width), and the rows' numbers (count), or null.
 struct Arrays {
   float* weight;
   const float* gradient;
   float *first, *second;
   const int64_t* index;
-  float* copy;
   int64_t rows, count, width;
 };
 
 template <typename Params>
 void run(const Params& params, const Arrays& a, int threads) {
   const int64_t blocks = (a.width + kBlock - 1) / kBlock;
-  const bool streaming = is_large(a.rows * a.width);
-#pragma omp parallel num_threads(threads)
-  {
-#pragma omp for schedule(static)
-    for (int64_t b = 0; b < a.count * blocks; ++b) {
-      const int64_t row = a.index ? a.index[b / blocks] : b / blocks, from = b % blocks * kBlock;
-      if (row < 0 || row >= a.rows) continue;
-      const int64_t at = row * a.width + from, n = std::min(kBlock, a.width - from);
-      update(params, a.weight + at, a.gradient + b / blocks * a.width + from, a.first + at, a.second + at, n);
-      if (a.copy) put(a.copy + at, a.weight + at, n, streaming);
-    }
-    if (a.copy) store_fence(streaming);
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (int64_t b = 0; b < a.count * blocks; ++b) {
+    const int64_t row = a.index ? a.index[b / blocks] : b / blocks, from = b % blocks * kBlock;
+    if (row < 0 || row >= a.rows) continue;
+    const int64_t at = row * a.width + from, n = std::min(kBlock, a.width - from);
+    update(params, a.weight + at, a.gradient + b / blocks * a.width + from, a.first + at, a.second + at, n);
   }
 }
 
@@ -99,9 +90,9 @@ void run_together(const Params& params, float* const* weights, const float* cons
 
 extern "C" {
 
-void adam(float* weight, const float* gradient, float* mean, float* square, const int64_t* index, float* copy, int64_t rows, int64_t count,
-          int64_t width, const AdamParams* params, int threads) {
-  run(*params, {weight, gradient, mean, square, index, copy, rows, count, width}, threads);
+void adam(float* weight, const float* gradient, float* mean, float* square, const int64_t* index, int64_t rows, int64_t count, int64_t width,
+          const AdamParams* params, int threads) {
+  run(*params, {weight, gradient, mean, square, index, rows, count, width}, threads);
 }
 
 void adam_together(float* w1, float* w2, float* w3, float* w4, float* w5, float* w6, float* w7, float* w8, const float* g1, const float* g2,
@@ -114,9 +105,9 @@ void adam_together(float* w1, float* w2, float* w3, float* w4, float* w5, float*
   run_together(*params, weights, gradients, means, squares, *sizes, threads);
 }
 
-void adamax(float* weight, const float* gradient, float* mean, float* largest, const int64_t* index, float* copy, int64_t rows, int64_t count,
-            int64_t width, const AdamaxParams* params, int threads) {
-  run(*params, {weight, gradient, mean, largest, index, copy, rows, count, width}, threads);
+void adamax(float* weight, const float* gradient, float* mean, float* largest, const int64_t* index, int64_t rows, int64_t count, int64_t width,
+            const AdamaxParams* params, int threads) {
+  run(*params, {weight, gradient, mean, largest, index, rows, count, width}, threads);
 }
 
 }  // extern "C"

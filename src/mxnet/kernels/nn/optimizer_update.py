@@ -1,9 +1,7 @@
 """In-place optimizer updates in one pass over a weight, its gradient and its states, all float32 on a CPU."""
 from __future__ import annotations
 
-import contextlib
-import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Optional
 
 import torch
@@ -13,13 +11,12 @@ from ..runtime.parameters import UPDATED_TOGETHER, AdamaxParams, AdamParams, Upd
 
 WORTHWHILE = 1 << 16  # elements from which on the kernel is called (and compiled)
 _WEIGHT = "float32 (rows, width)"
-_REST: dict[str, Any] = {"preconditions": ("width >= 1", "index or count == rows", "not (index and copy)"), "work": "count * width",
+_REST: dict[str, Any] = {"preconditions": ("width >= 1", "index or count == rows"), "work": "count * width",
                          "sizes": ("rows", "count", "width")}
 
 
 def _arrays(first, second):
-    return {"weight": _WEIGHT, "grad": "float32 (count, width)", first: _WEIGHT, second: _WEIGHT, "index": "int64 (count) optional",
-            "copy": f"{_WEIGHT} optional"}
+    return {"weight": _WEIGHT, "grad": "float32 (count, width)", first: _WEIGHT, second: _WEIGHT, "index": "int64 (count) optional"}
 
 
 _adam = Kernel("nn/optimizer_update", "adam", _arrays("mean", "square"), numbers=AdamParams, **_REST)
@@ -33,27 +30,6 @@ _adam_together = Kernel("nn/optimizer_update", "adam_together", {f"{letter}{i}":
                         sizes={"sizes": f"({', '.join(f'n{i}' for i in _places)})"},
                         preconditions=("n1 >= 1", *[f"(n{i} > 0) == w{i} == g{i} == m{i} == s{i}" for i in _places],
                                        *[f"w{i} or not w{i + 1}" for i in _places[:-1]]))
-
-
-class _Wanted(threading.local):
-    copy: Optional[tuple[torch.Tensor, torch.Tensor, list[bool]]] = None  # the weight, the target, and a flag for success
-
-
-_wanted = _Wanted()
-
-
-@contextlib.contextmanager
-def copied(weight: torch.Tensor, copy: torch.Tensor) -> Iterator[list[bool]]:
-    """Return a ``with`` block in which the update of `weight` also writes its new values to `copy`; both are contiguous and have one shape.
-
-    The block's value is a list that becomes ``[True]`` after the copy is written: by the first update in the block, if a kernel runs it.
-    """
-    done = [False]
-    before, _wanted.copy = _wanted.copy, (weight, copy, done)
-    try:
-        yield done
-    finally:
-        _wanted.copy = before
 
 
 def adam(weight: torch.Tensor, grad: torch.Tensor, mean: torch.Tensor, square: torch.Tensor, index: Any, lr: float, beta1: float, beta2: float,
@@ -103,15 +79,9 @@ def adamax(weight: torch.Tensor, grad: torch.Tensor, mean: torch.Tensor, largest
 def _run(kernel: Kernel, tensors, index: Optional[torch.Tensor], numbers) -> bool:
     if tensors[0].numel() < WORTHWHILE or not tensors[0].is_cpu:
         return False
-    weight, copy, done = _wanted.copy or (None, None, None)
-    if index is not None or weight is None or weight.data_ptr() != tensors[0].data_ptr() or weight.shape != tensors[0].shape:
-        copy = None
-    given = [t if t is None or not t.is_contiguous() else t.reshape(1 if index is None else len(t), -1) for t in (*tensors, copy)]
-    arrays = (*given[:-1], index, given[-1])
+    arrays = (*(t.reshape(1 if index is None else len(t), -1) if t.is_contiguous() else t for t in tensors), index)
     plan = kernel.plan(arrays, (), WORTHWHILE)
     if plan is None:
         return False
     plan(arrays, numbers)
-    if copy is not None and done is not None:
-        done[0] = True
     return True
