@@ -83,7 +83,26 @@ def as_a_gradient(array):
     y.backward()
 
 
-@pytest.mark.parametrize("write", [whole, part, through_a_view, in_place, as_out, by_an_operator, by_a_copy, by_torch, by_dlpack, as_a_gradient])
+def through_an_exported_row(array):
+    mx.nd.from_dlpack(array[1:].to_dlpack_for_read())[:] = 7
+
+
+def by_the_dlpack_of_torch(array):
+    torch.from_dlpack(array)[:] = 7
+
+
+def by_a_loss_scale(array):
+    """`amp.unscale` divides gradients."""
+    trainer = mx.gluon.Trainer([], "sgd")
+    trainer._params, trainer._scale = [type("Scaled", (), {"_grad": [array]})], 0.25
+    mx.contrib.amp.unscale(trainer)
+
+
+WRITES = [whole, part, through_a_view, in_place, as_out, by_an_operator, by_a_copy, by_torch, by_dlpack, by_the_dlpack_of_torch,
+          through_an_exported_row, as_a_gradient, by_a_loss_scale]
+
+
+@pytest.mark.parametrize("write", WRITES)
 def test_what_a_program_writes_to_the_array_does_not_reach_the_store(pair, write):
     store, array = pair
     write(array)
@@ -176,11 +195,11 @@ def test_other_memory_orders(pair):
     assert kept(store, "c") == 0
 
 
-@pytest.mark.parametrize("type_of_out", ["two", "half", "gradient", "torch's"])
+@pytest.mark.parametrize("type_of_out", ["two", "half", "gradient", "torch's", "numpy's"])
 def test_what_does_not_share(pair, type_of_out):
     store, array = pair
     outs = {"two": [mx.nd.zeros((2, 3)), mx.nd.zeros((2, 3))], "half": mx.nd.zeros((2, 3), dtype="float16"), "gradient": None,
-            "torch's": mx.nd.zeros((2, 3))}[type_of_out]
+            "torch's": mx.nd.zeros((2, 3)), "numpy's": mx.nd.from_numpy(np.zeros((2, 3), "float32"))}[type_of_out]
     if type_of_out == "torch's":
         tensor = outs.as_torch()
     gradient = mx.nd.ones((2, 3))
@@ -205,17 +224,31 @@ def test_an_updater_of_the_programs_own_has_the_value_to_itself():
     assert (array.asnumpy() == 0).all()
 
 
-class Failing(mx.optimizer.SGD):
-    """Fails after its step."""
+class Holding(mx.optimizer.SGD):
+    """Holds a row of the weight."""
 
-    def update_multi_precision(self, *args):
-        super().update_multi_precision(*args)
-        raise ValueError("no more")
+    def create_state(self, index, weight):
+        self.row = weight[0]
 
 
-def test_an_update_that_fails(pair):
+def test_an_optimizer_of_the_programs_own_has_the_value_to_itself():
+    store, array, optimizer = mx.kv.create("local"), mx.nd.zeros((2, 3)), Holding(learning_rate=0.5)
+    store.init("w", mx.nd.ones((2, 3)))
+    store.set_optimizer(optimizer)
+    for expected in (0.5, 0, -0.5):
+        store.pushpull("w", GRADIENT, out=array)
+        assert not shared(store, array) and optimizer.row[0].asscalar() == array[0, 0].asscalar() == expected
+        array[:] = 9
+
+
+def test_an_update_that_fails(pair, monkeypatch):
     store, array = pair
-    store.set_optimizer(Failing(learning_rate=0.5))
+    update = mx.optimizer.SGD.update_multi_precision
+
+    def fail(*args):
+        update(*args)
+        raise ValueError("no more")
+    monkeypatch.setattr(mx.optimizer.SGD, "update_multi_precision", fail)
     with pytest.raises(ValueError, match="no more"):
         store.pushpull("w", GRADIENT, out=array)
     array[:] = 7

@@ -50,6 +50,11 @@ def require_stype(key: int | str, what: str, array: NDArray, stype: str) -> None
         raise MXNetError(f"row_sparse_pull: {what} of key {key!r} must have storage type {stype!r}, it has {array.stype!r}")
 
 
+def _is_ours(optimizer: Optimizer) -> bool:
+    """Return True if an optimizer holds no weight after its update, as those of programs may do."""
+    return type(optimizer).__module__.startswith("mxnet.")
+
+
 @built_in("local", "local_update_cpu", "local_allreduce_cpu", "local_allreduce_device", "device", "nccl")
 class KVStore(KVStoreBase):
     """A key-value store within one process; `mxnet.kv.create` makes it.
@@ -75,7 +80,7 @@ class KVStore(KVStoreBase):
     array([4., 6.], dtype=float32)
     """
 
-    _shares_memory = True  # with arrays that pull what the optimizer has updated
+    _shares_memory = True  # see `shared_values`
 
     def __init__(self, handle: str):
         self._type = handle
@@ -292,7 +297,7 @@ class KVStore(KVStoreBase):
     def _pull(self, key, arrays, ignore_sparse, may_share=False):
         """Write a kept value to arrays, or let it share their memory."""
         kept = self._cached(key)
-        if may_share and self._shares_memory and type(self._updater) is opt.Updater:  # updaters of another type may hold the value
+        if may_share and self._shares_memory and type(self._updater) is opt.Updater and _is_ours(self._updater.optimizer):
             if self._shared.pull(key, kept, arrays):
                 return
         for array in arrays:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class _Sharing:
-    """A watcher, see `mutation_tracking.watch`, that gives a value memory of its own just before the array's is written to."""
+    """A watcher of the shared memory, which gives the value memory of its own just before the array's is written to."""
 
     __slots__ = ("_value", "__weakref__")
 
@@ -26,8 +26,9 @@ class _Sharing:
     def end(self, _: object = None) -> None:
         self._value._rebind(self._value._data.detach().clone())
 
+    # `mutation_tracking` sets `stale` before a write, and `compares` before torch gets access to the memory.
     stale = property(None, end)
-    compares = property(None, end)  # writes through torch are not announced
+    compares = property(None, end)
 
 
 class SharedValues:
@@ -40,12 +41,15 @@ class SharedValues:
         return key in self._all
 
     @staticmethod
-    def _shares(value: NDArray, arrays: Sequence[NDArray]) -> bool:
+    def _are_one(value: NDArray, arrays: Sequence[NDArray]) -> bool:
         return len(arrays) == 1 and arrays[0]._data is value._data
 
     def pull(self, key: Any, value: NDArray, arrays: Sequence[NDArray]) -> bool:
-        """Let a value use the memory of the array that pulls it, which gets its values; return False if there are several, or it can't be."""
-        if self._shares(value, arrays):
+        """Write a value to the array that pulls it, and let it use the memory of that; return False, with nothing written, if it can't.
+
+        It can't if there are several arrays, if they differ in type or device, or if something else uses the array's memory.
+        """
+        if self._are_one(value, arrays):
             return True
         array = arrays[0]
         if len(arrays) > 1 or not value.stype == array.stype == "default" or value.dtype != array.dtype or value.ctx != array.ctx:
@@ -66,11 +70,11 @@ class SharedValues:
         together = []
         for key in keys:
             if key in self._all:
-                if self._shares(values[key], outs.get(key, ())):
+                if self._are_one(values[key], outs.get(key, ())):
                     together.append(key)
                 else:
                     self._all[key].end()
-                del self._all[key]  # and no reference to it is left: without its watcher a value is written to where it is
+                del self._all[key]  # no reference to the watcher may be left: the update is to write to the shared memory
         try:
             yield
         finally:

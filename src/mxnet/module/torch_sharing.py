@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from ..base import MXNetError
-from ..ndarray import NDArray, from_torch
+from ..ndarray import NDArray, from_torch, mutation_tracking
 
 if TYPE_CHECKING:
     from ..interop import TorchModule
@@ -90,6 +90,7 @@ def _adopt(module: Any, name: str, tensor: torch.Tensor) -> None:
     if tensor.dtype is not array._data.dtype or tensor.device != array._data.device:
         raise MXNetError(f"TorchModule: the executor of an mx.mod.Module was bound with {name} as {array._data.dtype} on {array._data.device}, and "
                          f"keeps that; received {tensor.dtype} on {tensor.device}. Copy the module first: copy.deepcopy(module).to(...)")
+    mutation_tracking.written(array._data)
     array._data.data = from_torch(tensor)._data
 
 

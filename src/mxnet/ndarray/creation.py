@@ -12,7 +12,7 @@ from ..context import current_context, intern_context
 from ..ops import dtypes, host_arrays
 from ..ops.registry import get
 from ..suggestions import shortened, type_names
-from . import indexing, sparse
+from . import indexing, mutation_tracking, sparse
 from .deferred_errors import throw_all
 from .dense import dense_array, filled, not_made, place, sizes
 from .dispatch import invoke
@@ -199,6 +199,7 @@ def from_numpy(ndarray: np.ndarray, zero_copy: bool = True, array_cls: type[Any]
         raise ValueError(f"zero_copy needs numbers of a native type that MXNet knows, received {shortened(ndarray)}; "
                          "pass zero_copy=False to convert") from None
     ndarray.flags["WRITEABLE"] = False
+    mutation_tracking.share(t)
     return array_cls._new(t, context_of(t))
 
 

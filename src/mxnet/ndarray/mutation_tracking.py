@@ -1,7 +1,7 @@
 """Mutation tracking: notification of watchers when values are written in place.
 
 A compiled graph has the values of its weights built in. Writes bypass torch's version counter (a later backward must see new values
-without an error), so every place that writes into an array calls `written`. Writes through torch itself
+without an error), so every place that writes into an array calls `written` first. Writes through torch itself
 (``x.as_torch().mul_(2)``) are detected by torch's counter, which is read only for memory handed to users of torch (`share`).
 """
 from __future__ import annotations
@@ -62,7 +62,7 @@ _lock = threading.Lock()
 
 
 def watch(tensors: Iterable[torch.Tensor], watcher: Any) -> None:
-    """Set ``watcher.stale`` to True when any of the tensors, or memory they share, is written to.
+    """Set ``watcher.stale`` to True before any of the tensors, or memory they share, is written to.
 
     ``watcher.compares`` becomes True if torch's counters have to be compared as well.
     """
@@ -102,7 +102,7 @@ def may_watch(tensor: torch.Tensor) -> bool:
 
 
 def are_writes_announced(tensor: torch.Tensor) -> bool:
-    """Return True if watchers are notified of every write to the tensor before it happens."""
+    """Return True if watchers are notified of every write to the tensor before it happens: nobody but this package has its memory."""
     return may_watch(tensor) and tensor.untyped_storage().data_ptr() not in _shared
 
 

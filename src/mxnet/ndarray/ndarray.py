@@ -226,6 +226,7 @@ class NDArray(_Methods):
 
     def __dlpack__(self, **kwargs: Any) -> Any:
         memory_format.standard(self)
+        mutation_tracking.share(self._data)
         return self._raw().__dlpack__(**kwargs)
 
     def __dlpack_device__(self) -> Any:
@@ -233,6 +234,7 @@ class NDArray(_Methods):
 
     def to_dlpack_for_read(self) -> Any:
         """Return a DLPack capsule that shares the memory, for readers."""
+        mutation_tracking.share(self._data)
         return torch.utils.dlpack.to_dlpack(self._raw())
 
     def to_dlpack_for_write(self) -> Any:

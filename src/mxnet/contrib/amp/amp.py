@@ -13,7 +13,6 @@ from ...gluon import HybridBlock, SymbolBlock, Trainer
 from ...gluon.utils import UsageError
 from ...module import BucketingModule
 from ...ops import dtypes
-from ...ops.grad_mode import no_grad
 from ...ops.registry import OPERATORS
 from ...optimizer import Optimizer
 from ...suggestions import shortened
@@ -213,8 +212,7 @@ def unscale(optimizer_or_trainer: Any) -> None:
     _require_trainer(optimizer_or_trainer)
     for parameter in optimizer_or_trainer._params:
         for grad in parameter._grad or ():
-            with no_grad():
-                (grad.data if grad._is_sparse else grad)._data.mul_(optimizer_or_trainer._scale)
+            (grad.data if grad._is_sparse else grad)._writable().mul_(optimizer_or_trainer._scale)
     optimizer_or_trainer._scale = 1.0
 
 
