@@ -17,7 +17,7 @@ from .graph.runtime import sparse_run
 from .graph.runtime.monitoring import ExecutorWatcher
 from .graph.runtime.runner import GraphRunner
 from .graph.runtime.session import Session
-from .ndarray import NDArray, deferred_errors, handles, memory_format
+from .ndarray import NDArray, deferred_errors, handles, memory_format, mutation_tracking
 from .ndarray.dispatch import Marked
 from .ops import differentiation, failures, integers, random_state, sparse_input_linear
 from .ops.grad_mode import no_grad
@@ -252,6 +252,7 @@ class Executor:
         others = (a for arrays in (self.arg_arrays, self.aux_arrays, self.grad_arrays) for a in arrays if a is not None and a is not buffer)
         if (memory.dtype is leaf.dtype and memory.shape == leaf.shape and memory.is_contiguous() and buffer._owns_memory()
                 and all(a._is_sparse or a._data.untyped_storage().data_ptr() != memory.data_ptr() for a in others)):
+            mutation_tracking.written(memory)
             sparse_input_linear.lend_memory(leaf, memory)
 
     def _sparse_leaves(self, arrays: list[NDArray], wanted: list[tuple[int, int]]) -> list[tuple[int, torch.Tensor]]:

@@ -5,6 +5,7 @@ import torch
 
 import mxnet as mx
 from mxnet.ndarray import mutation_tracking
+from mxnet.ops import sparse_input_linear
 
 
 def shared(store, array, key="w"):
@@ -134,6 +135,16 @@ def test_a_gradient_that_is_computed_in_the_memory_of_the_last_one(split):
     assert shared(store, gradient)
     run()
     assert gradient._data.data_ptr() == memory and (gradient.asnumpy() != 0.5).any() and kept(store) == 0.5
+
+
+def test_a_gradient_that_an_executor_computes_in_its_memory(pair, monkeypatch):
+    monkeypatch.setattr(sparse_input_linear, "LARGE", 1)
+    store, array = pair
+    net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, no_bias=True, name="fc")
+    executor = net.bind(mx.cpu(), {"data": mx.nd.full((1, 3), 7), "fc_weight": mx.nd.ones((2, 3))}, args_grad={"fc_weight": array})
+    executor.forward(is_train=True)
+    executor.backward(mx.nd.ones((1, 2)))
+    assert (array.asnumpy() == 7).all() and kept(store) == 0.5
 
 
 def test_an_update_alone_does_not_reach_the_array(pair):
