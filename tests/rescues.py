@@ -113,11 +113,14 @@ def judge(plan, undisturbed, digest, logs):
     if digest != undisturbed:
         return "other weights"
     for rank, log in enumerate(logs):
-        done = set()
+        done = {}  # step -> the attempt in which the worker did it last
         for _, attempt, *step in log:
-            if tuple(step) in done and str(rank) not in map(str, plan[int(attempt) - 1]):
-                return f"attempt {attempt}: epoch and batch {step} done twice by worker {rank}, which had lived"
-            done.add(tuple(step))
+            before = done.get(tuple(step))
+            # In the attempts between, others may have been killed before they did a step.
+            killed = sorted(plan[before]) if before is not None and before < len(plan) else []
+            if before is not None and rank not in killed:
+                return f"epoch and batch {step} done by worker {rank} in attempts {before} and {attempt}; killed in the first: {killed}"
+            done[tuple(step)] = int(attempt)
     count = len({tuple(step) for log in logs for _, _, *step in log})
     return "" if count == STEPS else f"{count} steps instead of {STEPS}"
 
