@@ -1,4 +1,4 @@
-"""What `tests.rescues` says of jobs whose workers were killed."""
+"""The verdicts of `tests.rescues` on jobs whose workers were killed."""
 import pytest
 from tests import rescues
 

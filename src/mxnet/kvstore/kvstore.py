@@ -80,8 +80,6 @@ class KVStore(KVStoreBase):
     array([4., 6.], dtype=float32)
     """
 
-    _shares_memory = True  # see `shared_values`
-
     def __init__(self, handle: str):
         self._type = handle
         self._on_device = "device" in handle or handle == "nccl"
@@ -297,7 +295,7 @@ class KVStore(KVStoreBase):
     def _pull(self, key, arrays, ignore_sparse, may_share=False):
         """Write a kept value to arrays, or let it share their memory."""
         kept = self._cached(key)
-        if may_share and self._shares_memory and type(self._updater) is opt.Updater and _is_ours(self._updater.optimizer):
+        if may_share and type(self._updater) is opt.Updater and _is_ours(self._updater.optimizer):
             if self._shared.pull(key, kept, arrays):
                 return
         for array in arrays:

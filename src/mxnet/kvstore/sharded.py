@@ -36,8 +36,6 @@ class ShardedKVStore(DistSyncKVStore):
         The type.
     """
 
-    _shares_memory = False  # other workers' parts of a value are received into it
-
     def __init__(self, handle: str):
         super().__init__(handle)
         self._edges = {}  # by key: worker i updates the elements from edge i to edge i + 1
@@ -116,7 +114,7 @@ class ShardedKVStore(DistSyncKVStore):
                                                                                                      for p in parts], doing)))
         return (part for dtype, sizes, end in flights for part in end().to(dtype).split(sizes))
 
-    def _take(self, pairs, outs, may_share=False):
+    def _take(self, pairs, outs, may_share=False):  # no value shares memory: parts of it come from other workers
         if not self._shards and not self._configured:
             sums = list(self._summed(pairs))  # an optimizer may have arrived with them
         else:
