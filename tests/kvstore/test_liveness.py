@@ -1,4 +1,5 @@
 import time
+from unittest import mock
 
 import pytest
 from torch import distributed as dist
@@ -62,6 +63,9 @@ def test_whoever_ends_says_why(monitors):
     assert monitors[0].gone() == ["worker 1"]
     assert monitors[0].silent(30) == {"server 0": "failed with ValueError"}
     assert monitors[0].trouble() == "server 0: failed with ValueError"
+    assert monitors[0].ended() == ["worker 1", "server 0"]
+    monitors[0]._store = mock.Mock(check=mock.Mock(side_effect=RuntimeError), multi_get=mock.Mock(side_effect=RuntimeError))
+    assert monitors[0].ended() == []
 
 
 def test_the_watcher_is_watched_too(monitors):

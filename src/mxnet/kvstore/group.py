@@ -20,6 +20,7 @@ import torch.distributed as dist
 from ..base import MXNetError
 from . import rendezvous
 from .base import LostWorkerError
+from .connections import Connections
 from .liveness import SERVERS, STEP, WORKERS, Monitor, name
 
 if TYPE_CHECKING:
@@ -71,6 +72,9 @@ class Group:
         self._sent = [0]
         self._ordered = [False]
         self._left = threading.Event()
+        self._connections = None
+        if self.num_workers > 1:
+            self._connections = Connections(self._new_gloo("the start of the job"))
 
     @property
     def sent(self) -> int:
@@ -106,14 +110,17 @@ class Group:
         if self._prepared:
             return self._prepared.pop()
         other = copy.copy(self)
-        other._nccl = None
-        try:
-            other._gloo = dist.new_group(backend="gloo", timeout=datetime.timedelta(seconds=max(self.monitor.limit, 1)))
-            other._gloo._get_backend(torch.device("cpu"))._set_default_timeout(_LONG)
-        except RuntimeError as error:
-            raise self._broken(doing, error) from error
+        other._nccl, other._gloo = None, self._new_gloo(doing)
         self._channels.append(other)
         return other
+
+    def _new_gloo(self, doing):
+        try:
+            made = dist.new_group(backend="gloo", timeout=datetime.timedelta(seconds=max(self.monitor.limit, 1)))
+            made._get_backend(torch.device("cpu"))._set_default_timeout(_LONG)
+        except RuntimeError as error:
+            raise self._broken(doing, error) from error
+        return made
 
     def begin(self, collective: Callable[..., Any], *what: Any, **options: Any) -> Any:
         """Begin a collective call of torch.distributed; return work to `wait` for.
@@ -154,10 +161,16 @@ class Group:
                         return
                     except RuntimeError as error:
                         raise self._broken(doing, error) from error
-            trouble = self.monitor.trouble()
+            trouble = self.monitor.trouble() or self._closed()
             if trouble:
                 self._give_up()
                 raise LostWorkerError(f"{doing}: worker {self.rank} waits in vain ({trouble}). {_ADVICE}")
+
+    def _closed(self):
+        """Return the reason why waiting is futile if the connection to a worker has closed that has not left."""
+        closed = [name("worker", i) for i in self._connections.closed()] if self._connections else []
+        ended = self.monitor.ended() if closed else []  # whoever leaves has said so before
+        return ", ".join(f"{worker}: its connection has closed" for worker in closed if worker not in ended) or None
 
     def _give_up(self):
         """Abandon work that will never end, so that the process does not wait for its threads at exit.
@@ -165,7 +178,7 @@ class Group:
         Its tensors are kept as well: it may fail during the interpreter's exit, and a thread of torch that frees the last reference to a tensor
         then ends the process with SIGABRT.
         """
-        for kept in (self._under_way, dist.group.WORLD, self._gloo, self._nccl, *(channel._gloo for channel in self._channels)):
+        for kept in (self._under_way, self._connections, dist.group.WORLD, self._gloo, self._nccl, *(channel._gloo for channel in self._channels)):
             if kept and kept not in self._given_up:
                 self._given_up.append(kept)
                 ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
@@ -175,6 +188,7 @@ class Group:
         reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
         gone = self.monitor.gone()
         left = f"; {', '.join(gone)} left before the others" if gone else ""
+        left += "".join(f"; {node} {why}" for node, why in self.monitor.silent(float("inf")).items())  # those that have said why they ended
         return LostWorkerError(f"{doing}: worker {self.rank} has lost another worker, which died or ended early{left} ({reason.strip():.200}). "
                           f"{_ADVICE}")
 
@@ -415,13 +429,20 @@ class Group:
                     self.wait(work, "end")
         if self.place.hosts and error is None:
             self._wait_for_others()
-        self.monitor.stop("left" if error is None else f"failed with {type(error).__name__}")
+        mark = "has given up" if self._given_up else "left"  # the others may wait for what this worker has not sent
+        self.monitor.stop(mark if error is None else f"failed with {type(error).__name__}")
+        # Otherwise a thread of torch hears of the end of other processes during the interpreter's exit, and causes a SIGABRT.
+        if self._connections and not self._connections.end():
+            self._give_up()
         if not self._given_up and dist.is_initialized():
             self._end_threads()
 
     def _end_threads(self):
         """Drop the references to groups, which ends their threads: one that frees a tensor during the interpreter's exit causes a SIGABRT."""
         self._under_way.clear()
+        if self._connections:
+            dist.destroy_process_group(self._connections.group)
+            self._connections = None
         for member in (*self._channels, self):
             made, member._gloo, member._nccl = [g for g in (member._gloo, member._nccl) if g], None, None
             while made:

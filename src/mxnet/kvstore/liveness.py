@@ -93,17 +93,20 @@ class Monitor:
 
     def _watch(self, version):
         now = time.monotonic()
-        present = [node for node in self.others if self._store.check([f"beat/{node}"])] if len(self._counts) < len(self.others) else self.others
         table = {}
-        for node, value in zip(present, self._store.multi_get([f"beat/{node}" for node in present])):
-            if self._counts.get(node) != value:
-                self._counts[node], self._heard[node] = value, now
-            text = value.decode(errors="replace")
+        for node, text in self._beats():
+            if self._counts.get(node) != text:
+                self._counts[node], self._heard[node] = text, now
             table[node] = text if not text.isdigit() else round(now - self._heard[node], 3)
         for node in self.others:
             table.setdefault(node, round(now - self._heard[node], 3))
         self._store.set("alive", json.dumps([[self.me, version], table]))
         self._table, self._told = table, now
+
+    def _beats(self):
+        present = [node for node in self.others if self._store.check([f"beat/{node}"])] if len(self._counts) < len(self.others) else self.others
+        values = self._store.multi_get([f"beat/{node}" for node in present])
+        return [(node, value.decode(errors="replace")) for node, value in zip(present, values)]
 
     @property
     def watches(self) -> bool:
@@ -138,6 +141,13 @@ class Monitor:
         if not self.watches and late > seconds and self._watcher < len(self.others):  # the state of the others is not known then
             found.setdefault(self.others[self._watcher], f"silent for {late:.0f} s")
         return found
+
+    def ended(self) -> list[str]:
+        """Ask the rendezvous for the processes that have said that they end, with or without an error; return none if it is gone."""
+        try:
+            return [node for node, text in self._beats() if not text.isdigit()]
+        except RuntimeError:
+            return []
 
     def gone(self) -> list[str]:
         """Return the processes that have ended without an error."""

@@ -1,0 +1,53 @@
+"""Notices that the connection to another worker has closed, as all connections of a process do when it dies.
+
+Gloo tells the operations that wait for a message on that connection, and the next ones on it. It does not tell a receive of whose message a part has
+arrived (`Pair::signalException` of its TCP transport goes over those that nothing has arrived for): that one waits for ever.
+"""
+from __future__ import annotations
+
+import contextlib
+import datetime
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+_SECONDS = 5  # within which an operation ends whose connections have closed
+_TAG = 0  # of messages that nobody receives
+
+
+class Connections:
+    """The connections of a group of torch's that has no other use. Each worker waits in it for messages that nobody sends.
+
+    Parameters
+    ----------
+    group : torch.distributed.ProcessGroup
+        Of Gloo, with all workers.
+    """
+
+    def __init__(self, group: Any) -> None:
+        self.group: Any = group
+        self._backend = group._get_backend(torch.device("cpu"))
+        self._tensors = torch.zeros(1), [torch.zeros(1) for _ in range(group.size())]
+        # Every worker gathers, and none takes part in the others' gather: it ends when a connection does.
+        self._work = dist.gather(*self._tensors, dst=dist.get_rank(), group=group, async_op=True)
+
+    def closed(self) -> Iterator[int]:
+        """Yield the workers whose connections have closed."""
+        if self._work.is_completed():
+            for other in range(self.group.size()):
+                try:
+                    if other != self.group.rank():
+                        self._backend.send([self._tensors[0]], other, _TAG)
+                except RuntimeError:
+                    yield other
+
+    def end(self) -> bool:
+        """End the wait; return True if it has ended, so that torch can end the group's threads."""
+        if not self._work.is_completed():
+            with contextlib.suppress(RuntimeError):  # a receive that is over its time closes all connections of the group
+                self._backend.recv([torch.zeros(1)], (self.group.rank() + 1) % self.group.size(), _TAG + 1).wait(datetime.timedelta(milliseconds=1))
+            with contextlib.suppress(RuntimeError):
+                self._work.wait(datetime.timedelta(seconds=_SECONDS))
+        return bool(self._work.is_completed())
