@@ -47,13 +47,13 @@ def test_one_that_has_left_is_not_lost():
 
 def test_the_wait_can_be_ended():
     found = outputs("""
-        made = kv._group._connections
+        connections = kv._group._connections
         if kv.rank == 0:
-            print([*made.closed()], made.end(), [*made.closed()])
+            print([*connections.closed()], connections.end(), [*connections.closed()])
         else:
-            while not [*made.closed()]:
+            while not [*connections.closed()]:
                 time.sleep(0.05)
-            print([*made.closed()])
+            print([*connections.closed()])
         """, kind="dist_sync")
     assert found == [["[] True [1]"], ["[0]"]]
 

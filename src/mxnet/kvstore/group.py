@@ -116,11 +116,11 @@ class Group:
 
     def _new_gloo(self, doing):
         try:
-            made = dist.new_group(backend="gloo", timeout=datetime.timedelta(seconds=max(self.monitor.limit, 1)))
-            made._get_backend(torch.device("cpu"))._set_default_timeout(_LONG)
+            group = dist.new_group(backend="gloo", timeout=datetime.timedelta(seconds=max(self.monitor.limit, 1)))
+            group._get_backend(torch.device("cpu"))._set_default_timeout(_LONG)
         except RuntimeError as error:
             raise self._broken(doing, error) from error
-        return made
+        return group
 
     def begin(self, collective: Callable[..., Any], *what: Any, **options: Any) -> Any:
         """Begin a collective call of torch.distributed; return work to `wait` for.
