@@ -35,7 +35,7 @@ def test_one_that_has_left_is_not_lost():
         if net.rank == 2:
             while net.monitor.ended() != ['worker 1']:
                 time.sleep(0.1)
-            time.sleep(2.5)
+            time.sleep(1.5)
         net.wait(net.begin(dist.gather, torch.full((1,), net.rank + 1.0), parts, dst=0), 'gather')
         print(parts and torch.cat(parts).tolist())
         if net.rank == 0:
@@ -49,13 +49,14 @@ def test_the_wait_can_be_ended():
     found = outputs("""
         connections = kv._group._connections
         if kv.rank == 0:
-            print([*connections.closed()], connections.end(), [*connections.closed()])
+            threads = len(os.listdir('/proc/self/task'))
+            print([*connections.closed()], connections.end(), threads - len(os.listdir('/proc/self/task')) >= 2)
         else:
             while not [*connections.closed()]:
                 time.sleep(0.05)
             print([*connections.closed()])
         """, kind="dist_sync")
-    assert found == [["[] True [1]"], ["[0]"]]
+    assert found == [["[] True True"], ["[0]"]]
 
 
 def test_one_that_has_given_up_says_so():
@@ -65,10 +66,13 @@ def test_one_that_has_given_up_says_so():
         if net.rank == 1:
             net._give_up()
         else:
+            while not net.monitor.silent(float('inf')):
+                time.sleep(0.05)
+            print(net.monitor.trouble())
             try:
                 net.barrier()
             except mx.MXNetError as error:
                 print(error)
         """, kind="dist_sync")
-    assert found[1] == []
-    assert re.match(r"barrier: worker 0 (waits in vain \(worker 1: has given up|has lost another worker, which died or ended early)", found[0][0])
+    assert found[1] == [] and found[0][0] == "worker 1: has given up"
+    assert re.match("barrier: worker 0 has lost another worker, which died or ended early; worker 1 has given up ", found[0][1]), found

@@ -27,27 +27,32 @@ class Connections:
     """
 
     def __init__(self, group: Any) -> None:
-        self.group: Any = group
-        self._backend = group._get_backend(torch.device("cpu"))
+        self._group: Any = group
         self._tensors = torch.zeros(1), [torch.zeros(1) for _ in range(group.size())]
         # Every worker gathers, and none takes part in the others' gather: it ends when a connection does.
-        self._work = dist.gather(*self._tensors, dst=dist.get_rank(), group=group, async_op=True)
+        self._work: Any = dist.gather(*self._tensors, dst=dist.get_rank(), group=group, async_op=True)
 
     def closed(self) -> Iterator[int]:
         """Yield the workers whose connections have closed."""
-        if self._work.is_completed():
-            for other in range(self.group.size()):
+        if self._work and self._work.is_completed():
+            for other in range(self._group.size()):
                 try:
-                    if other != self.group.rank():
-                        self._backend.send([self._tensors[0]], other, _TAG)
+                    if other != self._group.rank():
+                        self._group._get_backend(torch.device("cpu")).send([self._tensors[0]], other, _TAG)
                 except RuntimeError:
                     yield other
 
     def end(self) -> bool:
-        """End the wait; return True if it has ended, so that torch can end the group's threads."""
+        """End the wait, and with it the group's threads; return True if it has ended."""
         if not self._work.is_completed():
+            backend, other = self._group._get_backend(torch.device("cpu")), (self._group.rank() + 1) % self._group.size()
             with contextlib.suppress(RuntimeError):  # a receive that is over its time closes all connections of the group
-                self._backend.recv([torch.zeros(1)], (self.group.rank() + 1) % self.group.size(), _TAG + 1).wait(datetime.timedelta(milliseconds=1))
+                backend.recv([torch.zeros(1)], other, _TAG + 1).wait(datetime.timedelta(milliseconds=1))
             with contextlib.suppress(RuntimeError):
                 self._work.wait(datetime.timedelta(seconds=_SECONDS))
-        return bool(self._work.is_completed())
+        if not self._work.is_completed():
+            return False
+        if dist.is_initialized():
+            dist.destroy_process_group(self._group)
+        self._group = self._work = None
+        return True

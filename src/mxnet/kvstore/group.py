@@ -440,9 +440,6 @@ class Group:
     def _end_threads(self):
         """Drop the references to groups, which ends their threads: one that frees a tensor during the interpreter's exit causes a SIGABRT."""
         self._under_way.clear()
-        if self._connections:
-            dist.destroy_process_group(self._connections.group)
-            self._connections = None
         for member in (*self._channels, self):
             made, member._gloo, member._nccl = [g for g in (member._gloo, member._nccl) if g], None, None
             while made:
