@@ -212,7 +212,7 @@ except mx.MXNetError as error:
 
 
 @pytest.mark.parametrize("victim, how, message", [
-    (1, signal.SIGKILL, r"worker {rank} has lost another worker, which died or ended early"),
+    (1, signal.SIGKILL, r"worker {rank} has lost worker 1, which died or ended early"),
     (0, signal.SIGTSTP, r"worker {rank} waits in vain \(worker 0: silent for \d+ s\)"),
 ])
 def test_a_lost_worker_is_an_error_for_all_others(victim, how, message):

@@ -12,7 +12,7 @@ def test_every_other_worker_gets_an_error(fault, others):
     assert not wrong
     assert len(said) == others and all(text.startswith("error ") and "The job can't go on" in text for text in said)
     if fault == "kill":
-        assert all("has lost another worker, which died or ended early" in text or "worker 2: " in text for text in said)
+        assert all("has lost worker 2, which died or ended early" in text or "worker 2: " in text for text in said)
     else:
         # Worker 0 has the meeting point, and takes it along when it ends: on a busy machine worker 1 may notice first that it or worker 0 is gone.
         assert "worker 2: silent for" in said[0], said

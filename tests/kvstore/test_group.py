@@ -1,3 +1,5 @@
+import re
+import socket
 import threading
 import weakref
 from unittest import mock
@@ -6,7 +8,7 @@ import pytest
 import torch
 
 import mxnet as mx
-from job_checks import outputs
+from job_checks import Job, outputs
 from mxnet.kvstore import group
 from mxnet.kvstore.group import BUCKET, SMALL_BUCKET, buckets
 
@@ -125,3 +127,45 @@ def test_sums_in_order_do_not_depend_on_buckets():
     print(torch.equal(half, sum(v.half().float() for v in values).half()), net.begin_sum(torch.tensor([net.rank, 2]), 'integers')().tolist())
     """
     assert outputs(program, workers=3, kind="dist_sync") == [["True True", "True [3, 6]"]] * 3
+
+
+def test_a_worker_that_hosts_the_rendezvous_says_that_it_ends_before_it_waits_for_the_others():
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    found = outputs("""
+        os.environ.update(RANK=os.environ['DMLC_WORKER_ID'], WORLD_SIZE='3', MASTER_ADDR='127.0.0.1')
+        del os.environ['DMLC_PS_ROOT_URI']
+        net = mx.kv.create('dist_sync')._group
+        net.barrier()
+        if net.rank:
+            try:
+                net.barrier()
+            except mx.MXNetError as error:
+                print(error, flush=True)
+        if net.rank == 2:
+            os._exit(0)  # its connections tell that it has ended; its silence would do so after a thousand seconds
+        """, workers=3, env={"MASTER_PORT": str(port), "PS_HEARTBEAT_TIMEOUT": "1000"})
+    assert found[0] == []
+    for rank, other in (1, 2), (2, 1):
+        lost = f"has lost (another worker|worker {other}), which died or ended early; worker 0 left before the others"
+        assert re.match(f"barrier: worker {rank} {lost}", found[rank][0]), found
+
+
+@pytest.mark.parametrize("place", ["_connect", "_new_gloo"])
+def test_a_start_that_fails_ends_in_time_and_leaves_no_thread_in_the_store(place):
+    with Job(f"""
+        import threading
+        from mxnet.kvstore import group
+        if os.environ['DMLC_WORKER_ID'] == '1':
+            group.Group.{place} = lambda self, doing: os.kill(os.getpid(), 9)
+        try:
+            mx.kv.create('dist_sync')
+        except mx.MXNetError as error:
+            print(error)
+        print([thread.name for thread in threading.enumerate() if 'kvstore' in thread.name])
+        """, env={"PS_HEARTBEAT_TIMEOUT": "2"}) as job:
+        (status, out, err), (killed, _, _) = job.end()
+    assert (status, killed) == (0, -9), err
+    message, threads = out.splitlines()
+    assert message.startswith("the start of the job: worker 0 has lost another worker, which died or ended early (wait timeout after 2000ms"), out
+    assert threads == "[]"

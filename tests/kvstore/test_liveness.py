@@ -63,15 +63,16 @@ def test_whoever_ends_says_why(monitors):
     assert monitors[0].gone() == ["worker 1"]
     assert monitors[0].silent(30) == {"server 0": "failed with ValueError"}
     assert monitors[0].trouble() == "server 0: failed with ValueError"
-    assert monitors[0].ended() == ["worker 1", "server 0"]
+    assert monitors[0].ended() == {"worker 1": "left", "server 0": "failed with ValueError"}
     monitors[0]._store = mock.Mock(check=mock.Mock(side_effect=RuntimeError), multi_get=mock.Mock(side_effect=RuntimeError))
-    assert monitors[0].ended() == []
+    assert monitors[0].ended() == {}
 
 
 def test_the_watcher_is_watched_too(monitors):
     monitors[0].start(), monitors[1].start()
     until(lambda: monitors[1]._table)
-    monitors[0]._stop.set()
+    monitors[0]._stopping = True
+    monitors[0]._wake.set()
     until(lambda: "worker 0" in monitors[1].silent(1.0))
     monitors[1].limit = 1.0
     until(lambda: "worker 0: silent for " in (monitors[1].trouble() or ""))
@@ -80,7 +81,8 @@ def test_the_watcher_is_watched_too(monitors):
 def test_a_process_that_is_cut_off_knows(monitors):
     monitors[1].start()
     until(lambda: monitors[1]._counts is not None)
-    monitors[1]._stop.set()
+    monitors[1]._stopping = True
+    monitors[1]._wake.set()
     monitors[1]._thread.join()
     monitors[1]._reached -= 31
     assert "this process (worker 1) has not reached the meeting point of the job for 31 s" in monitors[1].trouble()

@@ -1,7 +1,10 @@
 import contextlib
 import json
+import os
+import socket
 import threading
 from multiprocessing import Pipe
+from multiprocessing.connection import Client, Listener
 
 import pytest
 import torch
@@ -26,6 +29,15 @@ def test_what_is_sent_arrives():
     head, found = carried({"do": "push", "keys": [["w", 1]]}, tensors)
     assert head == {"do": "push", "keys": [["w", 1]]}
     assert all(a.dtype == b.dtype and a.shape == b.shape and bool((a == b).all()) for a, b in zip(found, tensors, strict=True))
+
+
+def test_small_parts_are_sent_at_once():
+    with Listener(("127.0.0.1", 0)) as listener, messages.undelayed(Client(listener.address)) as connection:
+        with socket.socket(fileno=os.dup(connection.fileno())) as same:
+            assert same.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) != 0
+        with listener.accept() as other:
+            messages.send(connection, {}, [torch.ones(1)])
+            assert messages.receive(other) == ({}, [torch.ones(1)])
 
 
 @pytest.mark.parametrize("tensors, reason", [

@@ -32,8 +32,11 @@ class Connections:
         # Every worker gathers, and none takes part in the others' gather: it ends when a connection does.
         self._work: Any = dist.gather(*self._tensors, dst=dist.get_rank(), group=group, async_op=True)
 
-    def closed(self) -> Iterator[int]:
-        """Yield the workers whose connections have closed."""
+    def closed(self, seconds: float = 0) -> Iterator[int]:
+        """Yield the workers whose connections have closed; wait up to `seconds` until a first one has."""
+        if self._work and seconds:
+            with contextlib.suppress(RuntimeError):  # it is over its time, or a connection has closed
+                self._work.wait(datetime.timedelta(seconds=seconds))
         if self._work and self._work.is_completed():
             for other in range(self._group.size()):
                 try:

@@ -9,6 +9,7 @@ import datetime
 import json
 import os
 import sys
+import textwrap
 import threading
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -26,8 +27,8 @@ from .liveness import SERVERS, STEP, WORKERS, Monitor, name
 if TYPE_CHECKING:
     from .rendezvous import Place
 
-# The monitor detects failures; Gloo requires a timeout of its own, which must not expire before.
-_LONG = datetime.timedelta(days=7)
+# The monitor detects failures; Gloo requires a timeout of its own, which must not expire during any job.
+_LONG = datetime.timedelta(days=3650)
 # Tensors are sent in buckets: small ones first, so that sending begins early, then large ones, which cost least, and small ones last, since
 # nothing is computed while the last one is sent.
 BUCKET, SMALL_BUCKET = 16 << 20, 1 << 20  # bytes
@@ -38,6 +39,7 @@ _RANKS_RULE = "All ranks make the same calls in the same order, with the same ar
 # The numbers in the message of an agreement, beside one for each worker. They are as many in all calls: Gloo ends a process that receives more than
 # it expects.
 _FRAME = 8
+_CLOSING = 0.5  # the seconds within which the connections of a process that has died close, after the first one
 _DESCRIPTIONS = datetime.timedelta(seconds=5)  # the time that the others have for saying what they do, after a difference
 _joined = None
 
@@ -59,12 +61,7 @@ class Group:
         self.monitor = Monitor(self.store, name("worker", self.rank), nodes).start()
         self._pid = os.getpid()
         self._own = not dist.is_initialized()
-        if self._own:
-            dist.init_process_group("gloo", store=dist.PrefixStore("workers", self.store), rank=self.rank, world_size=self.num_workers, timeout=_LONG)
-            self._gloo = None
-        else:  # the program uses torch.distributed itself
-            self._gloo = dist.new_group(backend="gloo", timeout=_LONG)
-        self._nccl = None
+        self._gloo = self._nccl = self._connections = None
         self._channels = []
         self._prepared = []  # channels that nobody has asked for yet
         self._given_up = []  # torch's groups with work that never ends
@@ -72,9 +69,27 @@ class Group:
         self._sent = [0]
         self._ordered = [False]
         self._left = threading.Event()
-        self._connections = None
+        try:
+            self._connect("the start of the job")
+        except BaseException as error:  # Ctrl-C as well: a thread in the store at the interpreter's exit causes a SIGABRT
+            self.monitor.stop(f"failed with {type(error).__name__}")
+            raise
+
+    def _connect(self, doing):
+        if self._own:
+            try:
+                dist.init_process_group("gloo", store=dist.PrefixStore("workers", self.store), rank=self.rank, world_size=self.num_workers,
+                                        timeout=self._start_limit())
+            except RuntimeError as error:
+                raise self._broken(doing, error) from error
+            dist.group.WORLD._get_backend(torch.device("cpu"))._set_default_timeout(_LONG)
+        else:  # the program uses torch.distributed itself
+            self._gloo = self._new_gloo(doing)
         if self.num_workers > 1:
-            self._connections = Connections(self._new_gloo("the start of the job"))
+            self._connections = Connections(self._new_gloo(doing))
+
+    def _start_limit(self):
+        return datetime.timedelta(seconds=max(self.monitor.limit, 1))
 
     @property
     def sent(self) -> int:
@@ -116,7 +131,7 @@ class Group:
 
     def _new_gloo(self, doing):
         try:
-            group = dist.new_group(backend="gloo", timeout=datetime.timedelta(seconds=max(self.monitor.limit, 1)))
+            group = dist.new_group(backend="gloo", timeout=self._start_limit())
             group._get_backend(torch.device("cpu"))._set_default_timeout(_LONG)
         except RuntimeError as error:
             raise self._broken(doing, error) from error
@@ -161,16 +176,16 @@ class Group:
                         return
                     except RuntimeError as error:
                         raise self._broken(doing, error) from error
-            trouble = self.monitor.trouble() or self._closed()
+            trouble = self.monitor.trouble() or ", ".join(f"{worker}: its connection has closed" for worker in self._lost())
             if trouble:
                 self._give_up()
                 raise LostWorkerError(f"{doing}: worker {self.rank} waits in vain ({trouble}). {_ADVICE}")
 
-    def _closed(self):
-        """Return the reason why waiting is futile if the connection to a worker has closed that has not left."""
-        closed = [name("worker", i) for i in self._connections.closed()] if self._connections else []
-        ended = self.monitor.ended() if closed else []  # whoever leaves has said so before
-        return ", ".join(f"{worker}: its connection has closed" for worker in closed if worker not in ended) or None
+    def _lost(self, seconds=0):
+        """Return the workers whose connections have closed, or do within `seconds`, and that have not left."""
+        closed = [name("worker", i) for i in self._connections.closed(seconds)] if self._connections else []
+        ended = self.monitor.ended() if closed else {}  # whoever leaves has said so before
+        return [worker for worker in closed if worker not in ended]
 
     def _give_up(self):
         """Abandon work that will never end, so that the process does not wait for its threads at exit.
@@ -186,10 +201,10 @@ class Group:
     def _broken(self, doing, error):
         self._give_up()  # other work in flight may wait for a stopped or disconnected worker
         reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
-        gone = self.monitor.gone()
-        left = f"; {', '.join(gone)} left before the others" if gone else ""
-        left += "".join(f"; {node} {why}" for node, why in self.monitor.silent(float("inf")).items())  # those that have said why they ended
-        return LostWorkerError(f"{doing}: worker {self.rank} has lost another worker, which died or ended early{left} ({reason.strip():.200}). "
+        lost = " and ".join(self._lost(_CLOSING)) or "another worker"
+        ends = {**dict.fromkeys(self.monitor.gone(), "left"), **self.monitor.silent(float("inf")), **self.monitor.ended()}
+        why = "".join(f"; {node} {'left before the others' if end == 'left' else end}" for node, end in ends.items() if node != self.monitor.me)
+        return LostWorkerError(f"{doing}: worker {self.rank} has lost {lost}, which died or ended early{why} ({textwrap.shorten(reason, 200)}). "
                           f"{_ADVICE}")
 
     # -- collectives -------------------------------------------------------------------------------------------------------------
@@ -412,7 +427,7 @@ class Group:
     def _wait_for_others(self):
         """Wait until the others have ended, since this process hosts the rendezvous."""
         nodes, monitor, pause = set(self.monitor.others) - {self.monitor.me}, self.monitor, threading.Event()
-        while not {*monitor.gone(), *monitor.silent(monitor.limit)}.issuperset(nodes):
+        while not {*monitor.gone(), *monitor.silent(monitor.limit), *self._lost()}.issuperset(nodes):
             pause.wait(monitor.interval / 2)
 
     def leave(self) -> None:
@@ -427,15 +442,16 @@ class Group:
             with contextlib.suppress(MXNetError):  # the work is abandoned then
                 for work in list(self._under_way):
                     self.wait(work, "end")
+        mark = "has given up" if self._given_up else "left"  # the others may wait for what this worker has not sent
+        self.monitor.end(mark if error is None else f"failed with {type(error).__name__}")
+        if not self._given_up and dist.is_initialized():
+            self._end_threads()  # whoever waits for more from this worker hears it now
         if self.place.hosts and error is None:
             self._wait_for_others()
-        mark = "has given up" if self._given_up else "left"  # the others may wait for what this worker has not sent
-        self.monitor.stop(mark if error is None else f"failed with {type(error).__name__}")
+        self.monitor.stop()
         # Otherwise a thread of torch hears of the end of other processes during the interpreter's exit, and causes a SIGABRT.
         if self._connections and not self._connections.end():
             self._give_up()
-        if not self._given_up and dist.is_initialized():
-            self._end_threads()
 
     def _end_threads(self):
         """Drop the references to groups, which ends their threads: one that frees a tensor during the interpreter's exit causes a SIGABRT."""

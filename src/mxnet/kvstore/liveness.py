@@ -51,7 +51,7 @@ class Monitor:
         self._ended = {}  # from earlier watchers to the reasons of their end
         self._reached = time.monotonic()
         self._left = None
-        self._stop = threading.Event()
+        self._wake, self._tried, self._stopping = threading.Event(), threading.Event(), False  # `_tried` to publish the end
         self._pid = os.getpid()
         self._thread = threading.Thread(target=self._run, name="mxnet-kvstore-monitor", daemon=True)
 
@@ -64,32 +64,47 @@ class Monitor:
         self._thread.start()
         return self
 
+    def end(self, mark: str) -> None:
+        """Publish that this process ends, and why: ``left``, or ``failed`` and a text. It goes on to learn of the others."""
+        if self._pid == os.getpid() and self._left is None:
+            self._left = mark
+            self._wake.set()
+            self._tried.wait(self._longest())
+
     def stop(self, mark: str = "left") -> None:
-        """Stop the thread, and publish the reason: ``left``, or ``failed`` and a text."""
-        if self._pid != os.getpid() or self._stop.is_set():
+        """Stop the thread, after `end`."""
+        if self._pid != os.getpid() or self._stopping:
             return
-        self._left = mark
-        self._stop.set()
-        # The longest time of the store's pending calls: a thread inside of one at the interpreter's exit causes a SIGABRT.
-        self._thread.join(timeout=2 * (self.interval + max(self.limit, 1)) + 1)
+        self.end(mark)
+        self._stopping = True
+        self._wake.set()
+        self._thread.join(self._longest())  # a thread inside of a call of the store at the interpreter's exit causes a SIGABRT
+
+    def _longest(self):
+        """Return the seconds that pending calls of the store take at most."""
+        return 2 * (self.interval + max(self.limit, 1)) + 1
 
     def _run(self):
         beat = 0
         while True:
-            stopping = self._stop.wait(self.interval)
-            beat += 1
+            self._wake.wait(self.interval)
+            self._wake.clear()
+            if self._stopping:
+                return
+            beat, mark = beat + 1, self._left
             try:
-                self._store.set(f"beat/{self.me}", self._left if stopping else str(beat))
+                try:
+                    self._store.set(f"beat/{self.me}", mark or str(beat))
+                finally:
+                    if mark:
+                        self._tried.set()
                 if self.watches:
                     self._watch(beat)
                 else:
                     self._listen()
                 self._reached = time.monotonic()
-            except Exception:  # noqa: BLE001  (any error of the store: `trouble` reports that it can't be reached)
-                if not stopping:
-                    self._stop.wait(self.interval)
-            if stopping:
-                return
+            except Exception:  # noqa: BLE001, S110  (any error of the store: `trouble` reports that it can't be reached)
+                pass
 
     def _watch(self, version):
         now = time.monotonic()
@@ -100,7 +115,8 @@ class Monitor:
             table[node] = text if not text.isdigit() else round(now - self._heard[node], 3)
         for node in self.others:
             table.setdefault(node, round(now - self._heard[node], 3))
-        self._store.set("alive", json.dumps([[self.me, version], table]))
+        if self._left is None:  # otherwise the next one does it
+            self._store.set("alive", json.dumps([[self.me, version], table]))
         self._table, self._told = table, now
 
     def _beats(self):
@@ -142,12 +158,14 @@ class Monitor:
             found.setdefault(self.others[self._watcher], f"silent for {late:.0f} s")
         return found
 
-    def ended(self) -> list[str]:
-        """Ask the rendezvous for the processes that have said that they end, with or without an error; return none if it is gone."""
+    def ended(self) -> dict[str, str]:
+        """Ask the rendezvous for the processes that have said that they end, and why; return none if it is gone or does not answer."""
+        if time.monotonic() - self._reached > 3 * self.interval + 1:
+            return {}
         try:
-            return [node for node, text in self._beats() if not text.isdigit()]
+            return {node: text for node, text in self._beats() if not text.isdigit()}
         except RuntimeError:
-            return []
+            return {}
 
     def gone(self) -> list[str]:
         """Return the processes that have ended without an error."""
