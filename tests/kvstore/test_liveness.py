@@ -25,6 +25,11 @@ def until(condition):
         time.sleep(0.01)
 
 
+def fall_silent(monitor):
+    monitor._stopping = True
+    monitor._wake.set()
+
+
 def test_nobody_is_silent_while_all_live(monitors):
     for monitor in monitors:
         monitor.start()
@@ -71,8 +76,7 @@ def test_whoever_ends_says_why(monitors):
 def test_the_watcher_is_watched_too(monitors):
     monitors[0].start(), monitors[1].start()
     until(lambda: monitors[1]._table)
-    monitors[0]._stopping = True
-    monitors[0]._wake.set()
+    fall_silent(monitors[0])
     until(lambda: "worker 0" in monitors[1].silent(1.0))
     monitors[1].limit = 1.0
     until(lambda: "worker 0: silent for " in (monitors[1].trouble() or ""))
@@ -81,8 +85,7 @@ def test_the_watcher_is_watched_too(monitors):
 def test_a_process_that_is_cut_off_knows(monitors):
     monitors[1].start()
     until(lambda: monitors[1]._counts is not None)
-    monitors[1]._stopping = True
-    monitors[1]._wake.set()
+    fall_silent(monitors[1])
     monitors[1]._thread.join()
     monitors[1]._reached -= 31
     assert "this process (worker 1) has not reached the meeting point of the job for 31 s" in monitors[1].trouble()
