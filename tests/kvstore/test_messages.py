@@ -3,8 +3,9 @@ import json
 import os
 import socket
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from multiprocessing import Pipe
-from multiprocessing.connection import Client, Listener
+from multiprocessing.connection import Listener
 
 import pytest
 import torch
@@ -31,13 +32,15 @@ def test_what_is_sent_arrives():
     assert all(a.dtype == b.dtype and a.shape == b.shape and bool((a == b).all()) for a, b in zip(found, tensors, strict=True))
 
 
-def test_small_parts_are_sent_at_once():
-    with Listener(("127.0.0.1", 0)) as listener, messages.undelayed(Client(listener.address)) as connection:
-        with socket.socket(fileno=os.dup(connection.fileno())) as same:
-            assert same.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) != 0
-        with listener.accept() as other:
-            messages.send(connection, {}, [torch.ones(1)])
-            assert messages.receive(other) == ({}, [torch.ones(1)])
+def test_both_sides_send_small_parts_at_once():
+    with Listener(("127.0.0.1", 0), authkey=b"key") as listener, ThreadPoolExecutor() as pool:
+        accepted = pool.submit(messages.accept, listener)
+        with messages.connect(listener.address, b"key") as here, accepted.result() as there:
+            for connection in here, there:
+                with socket.socket(fileno=os.dup(connection.fileno())) as same:
+                    assert same.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) != 0
+            messages.send(here, {}, [torch.ones(1)])
+            assert messages.receive(there) == ({}, [torch.ones(1)])
 
 
 @pytest.mark.parametrize("tensors, reason", [

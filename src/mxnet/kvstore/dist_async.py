@@ -5,7 +5,6 @@ import copy
 import itertools
 import json
 from collections.abc import Sequence
-from multiprocessing.connection import Client
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -46,7 +45,7 @@ class _Line:
         net.store.wait([f"server/{server}"])
         host, port, key = json.loads(net.store.get(f"server/{server}"))
         try:
-            self._connection = messages.undelayed(Client((host, port), "AF_INET", authkey=bytes.fromhex(key)))
+            self._connection = messages.connect((host, port), bytes.fromhex(key))
         except OSError as error:
             raise MXNetError(f"worker {net.rank} can't reach {self._server} at {host}:{port}: {error}") from error
 

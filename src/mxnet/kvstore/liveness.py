@@ -5,6 +5,7 @@ for others it therefore polls its own `Monitor`, which never blocks, and gives u
 """
 from __future__ import annotations
 
+import contextlib
 import datetime
 import json
 import os
@@ -92,7 +93,7 @@ class Monitor:
             if self._stopping:
                 return
             beat, mark = beat + 1, self._left
-            try:
+            with contextlib.suppress(Exception):  # any error of the store: `trouble` reports that it can't be reached
                 try:
                     self._store.set(f"beat/{self.me}", mark or str(beat))
                 finally:
@@ -103,8 +104,6 @@ class Monitor:
                 else:
                     self._listen()
                 self._reached = time.monotonic()
-            except Exception:  # noqa: BLE001, S110  (any error of the store: `trouble` reports that it can't be reached)
-                pass
 
     def _watch(self, version):
         now = time.monotonic()

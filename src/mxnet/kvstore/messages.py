@@ -11,6 +11,7 @@ import math
 import os
 import socket
 from collections.abc import Sequence
+from multiprocessing.connection import Client
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -18,7 +19,7 @@ import torch
 from ..base import MXNetError
 
 if TYPE_CHECKING:
-    from multiprocessing.connection import Connection
+    from multiprocessing.connection import Connection, Listener
 
 _HEAD = 1 << 20  # the longest line
 _DTYPES = {name: getattr(torch, name) for name in ("float32", "float64", "float16", "bfloat16", "uint8", "int8", "int32", "int64", "bool")}
@@ -26,8 +27,18 @@ _DTYPES = {name: getattr(torch, name) for name in ("float32", "float64", "float1
 LARGEST = 1 << 40
 
 
-def undelayed(connection: Connection) -> Connection:
-    """Let a connection over TCP send small parts at once: otherwise a tensor waits until the other side has confirmed its line, 40 ms later."""
+def connect(address: tuple[str, int], key: bytes) -> Connection:
+    """Return a connection over TCP to the listener with this address and key."""
+    return _undelayed(Client(address, "AF_INET", authkey=key))
+
+
+def accept(listener: Listener) -> Connection:
+    """Wait for the next connection to a listener, and return it."""
+    return _undelayed(listener.accept())
+
+
+def _undelayed(connection):
+    # Otherwise a tensor is sent when the other side has confirmed its line, 40 ms later.
     with socket.socket(fileno=os.dup(connection.fileno())) as same:
         same.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return connection

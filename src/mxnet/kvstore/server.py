@@ -89,7 +89,7 @@ class Server:
     def _accept(self):
         while True:
             try:
-                connection = messages.undelayed(self._listener.accept())
+                connection = messages.accept(self._listener)
             except Exception:  # noqa: BLE001, S112  (a client without the key, or a closed connection)
                 continue
             threading.Thread(target=self._converse, args=(connection,), daemon=True).start()
