@@ -185,7 +185,7 @@ class Executor:
 
     def _run_explicit(self, tensors: list[torch.Tensor], wanted: list[tuple[int, int]]) -> bool:
         """Compute the outputs without torch's autograd, and keep what `_backward_explicit` needs; return False where that is not possible."""
-        if self._watcher is not None or any([tensors[k].dtype is not torch.float32 for k, _ in wanted]):
+        if self._watcher is not None:
             return False
         self._single_threaded = self._session.runs_single_threaded(tensors, self._ctx)
         run = self._session.run_explicit(tensors, self._ctx, [k for k, _ in wanted], self._single_threaded)

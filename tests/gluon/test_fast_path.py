@@ -165,6 +165,128 @@ def test_recording_and_training_go_the_long_way(net, long_calls):
         assert record_of(net(x)) is not None
 
 
+def train(net, x, change=lambda net, x: None):
+    """The results and gradients of four passes with steps between them; before the last one, something changes."""
+    found, trainer = [], mx.gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1})
+    for i in range(4):
+        if i == 3:
+            x = x if (other := change(net, x)) is None else other
+        with autograd.record():
+            out = net(*x) if isinstance(x, list) else net(x)
+        autograd.backward(out)
+        found += [o.asnumpy() for o in (out if isinstance(out, (list, tuple)) else [out])]
+        found += [p.grad().asnumpy() for p in net.collect_params().values() if p.grad_req != "null"]
+        trainer.step(1, ignore_stale_grad=True)
+    return found
+
+
+def compared(make, x, long_calls, change=lambda net, x: None):
+    """Train with and without graphs; return how many of the last pass's calls and of those before went the long way."""
+    counts, ends = [], []
+    for hybridized in (True, False):
+        net = make()
+        for parameter in net.collect_params().values():
+            parameter.set_data(nd.array(np.cos(np.arange(parameter.data().size)).reshape(parameter.shape)))
+        if hybridized:
+            net.hybridize(static_alloc=True, static_shape=True)
+        long_calls.clear()
+        ends.append(train(net, x() if callable(x) else x, lambda net, x: counts.append(len(long_calls)) or change(net, x)))
+        counts.append(len(long_calls))
+    assert any(np.abs(value).max() > 1e-3 for value in ends[1])
+    for one, other in zip(*ends, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+    return counts[0], counts[1] - counts[0]
+
+
+def test_training_goes_the_short_way_from_the_second_pass_on(long_calls):
+    assert compared(network, data(), long_calls) == (1, 0)
+
+
+def with_gradient():
+    x = data()
+    x.attach_grad()
+    return x
+
+
+def test_so_does_what_has_a_gradient_for_its_argument(long_calls):
+    assert compared(network, with_gradient, long_calls) == (1, 0)
+
+
+def of_torch(net, x):
+    """An argument that torch recorded."""
+    with autograd.record():
+        return x * 2
+
+
+def watched(net, x):
+    net.register_op_hook(lambda name, op, handle: None)
+
+
+@pytest.mark.parametrize("change", [
+    lambda net, x: net[0].weight.set_data(nd.ones((4, 3))), lambda net, x: net[0].weight.data().__setitem__(slice(None), 0.5),
+    lambda net, x: data(2) * 3, lambda net, x: setattr(net[1].bias, "lr_mult", 0)],
+    ids=["set_data", "in place", "other values", "another rate"])
+def test_new_values_need_no_other_way(change, long_calls):
+    assert compared(network, data(), long_calls, change) == (1, 0)
+
+
+@pytest.mark.parametrize("change", [
+    lambda net, x: data(5), lambda net, x: setattr(net[0].weight, "grad_req", "null"), lambda net, x: setattr(net[0].weight, "grad_req", "add"),
+    lambda net, x: net[0].weight.initialize(mx.init.One(), force_reinit=True), lambda net, x: setattr(net[0].weight, "_data", [nd.ones((4, 3))]),
+    lambda net, x: with_gradient(), watched],
+    ids=["another shape", "no gradient", "gradients that add up", "anew", "another array", "a gradient for the argument", "watched"])
+def test_what_changes_the_work_of_a_pass_goes_the_long_way(change, long_calls):
+    assert compared(network, data(), long_calls, change) == (1, 1)
+
+
+def test_arguments_that_torch_recorded_go_the_long_way(long_calls):
+    assert compared(network, with_gradient, long_calls, of_torch) == (1, 1)
+
+
+def test_training_and_inference_take_turns(long_calls):
+    net = network()
+    net.hybridize(static_alloc=True, static_shape=True)
+    for _ in range(3):
+        weight = net[1].weight.data().asnumpy()
+        with autograd.record():
+            out = net(data())
+        out.backward()
+        np.testing.assert_allclose(net(data()).asnumpy(), expected(net, data()), rtol=1e-5, atol=1e-6)
+        net[1].weight.data()[:] -= net[1].weight.grad()
+        np.testing.assert_allclose(net[1].weight.data().asnumpy(), weight - net[1].weight.grad().asnumpy(), rtol=1e-6)
+        with autograd.record(train_mode=False):
+            out = net(data())
+        out.backward()
+        np.testing.assert_allclose(out.asnumpy(), expected(net, data()), rtol=1e-5, atol=1e-6)
+
+
+class Branched(nn.HybridBlock):
+    """Three results, the last of which has no gradient."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second, self.third = nn.Dense(2, in_units=3), nn.Dense(4, in_units=3, activation="tanh"), nn.Dense(2, in_units=4)
+
+    def hybrid_forward(self, F, x, y):
+        return self.first(x), [self.third(self.second(y)), F.BlockGrad(self.second(x))]
+
+
+def test_training_with_several_arguments_and_results(long_calls):
+    net, found = Branched(), []
+    net.initialize(mx.init.One())
+    for hybridized in (True, False):
+        net.hybridize(hybridized, static_alloc=True, static_shape=True)
+        long_calls.clear()
+        for _ in range(3):
+            with autograd.record():
+                one, (other, constant) = net(data(), data(4))
+            autograd.backward([one, other])
+            found.append([one.asnumpy(), other.asnumpy(), constant.asnumpy(), *[p.grad().asnumpy() for p in net.collect_params().values()]])
+        assert len(long_calls) == hybridized
+    for one, other in zip(found[2], found[5], strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+
+
 def test_dropout_drops_in_training_only(long_calls):
     net = nn.HybridSequential()
     net.add(nn.Dense(4, in_units=3), nn.Dropout(0.5))

@@ -161,16 +161,38 @@ def test_memory_goes_with_the_network(cuda):
     assert level.free
 
 
-def test_captured_passes_need_no_engine(cuda, monkeypatch):
-    net = network(nn.Dense(3, in_units=4, activation="relu"), nn.Dense(3, in_units=3))
-    batches, engine = data(5, 4, 4), []
-    run = differentiation._engine.run_backward
+class TwoResults(gluon.HybridBlock):
+    """A recurrent network's kind: what the loss reads, and a state for the next call."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Dense(3, in_units=4, activation="relu"), nn.Dense(3, in_units=3)
+
+    def hybrid_forward(self, F, x):
+        state = self.first(x)
+        return self.second(state), state
+
+
+@pytest.mark.parametrize("results", [1, 2])
+def test_captured_passes_need_no_engine(cuda, monkeypatch, results):
+    engine, run = [], differentiation._engine.run_backward
     monkeypatch.setattr(differentiation, "_engine", types.SimpleNamespace(run_backward=lambda *a, **k: engine.append(1) or run(*a, **k)))
-    found = trained(net, batches, mx.gpu(0), True)
-    alone = len(engine)
-    monkeypatch.setattr(differentiation, "ways", [])
-    same(found, trained(net, batches, mx.gpu(1), True))
-    assert (alone, len(engine) - alone) == (1 + 6, 5 + 6)  # one step or all, and what warms up two graphs and is captured
+    net, loss = TwoResults(), gluon.loss.SoftmaxCrossEntropyLoss()
+    net.initialize(mx.init.One(), ctx=mx.gpu(0))
+    for block in (net, loss):
+        block.hybridize(static_alloc=True, static_shape=True)
+    counts = []
+    for batch in data(5, 4, 4):
+        x, before = mx.nd.array(batch, ctx=mx.gpu(0)), len(engine)
+        with autograd.record():
+            out, state = net(x)
+            heads = [loss(out, mx.nd.zeros(4, ctx=mx.gpu(0)))] + [state] * (results - 1)
+        autograd.backward(heads)
+        counts.append(len(engine) - before)
+        expected = (results - 1) * 4 * np.maximum(batch.sum(1), 0).astype(bool).sum() / 4
+        np.testing.assert_allclose(state.asnumpy(), np.maximum(batch.sum(1, keepdims=True), 0) @ np.ones((1, 3)), rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(net.first.bias.grad(mx.gpu(0)).asnumpy(), [expected] * 3, rtol=1e-5, atol=1e-5)
+    assert counts == [1, 1 + 6, 0, 0, 0]  # the second warms up and captures two graphs
 
 
 @pytest.mark.parametrize("what", ["twice", "in part", "again", "between"])

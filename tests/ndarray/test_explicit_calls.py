@@ -392,4 +392,49 @@ def test_a_block_with_two_results_runs_once(monkeypatch):
     for weight, factor in zip(weights, (1, 2)):
         slopes = 1 - np.tanh(X.asnumpy().sum(1) / 4) ** 2
         np.testing.assert_allclose(weight.grad.asnumpy(), [slopes @ X.asnumpy() * factor] * 3, rtol=1e-5, atol=1e-6)
-    assert not runs  # by torch: the result would have been thrown away
+    assert len(runs) == 1
+
+
+def test_a_result_without_a_gradient_beside_one_that_has_it():
+    class Halves(mx.gluon.HybridBlock):
+        def hybrid_forward(self, F, x, weight):
+            out = F.FullyConnected(x, weight, num_hidden=3, no_bias=True)
+            return out, F.BlockGrad(F.tanh(out))
+
+    found = []
+    for hybridized in (True, False):
+        net, weight = Halves(), mx.nd.ones((3, 6)) / 4
+        net.hybridize(hybridized)
+        weight.attach_grad()
+        with autograd.record():
+            out, constant = net(X, weight)
+            total = (out * constant).sum() + constant.sum()
+        total.backward()
+        found.append([total.asscalar(), weight.grad.asnumpy(), constant.asnumpy()])
+        with autograd.record():
+            out, constant = net(X, weight)
+        gradient, = autograd.grad(out, [weight], head_grads=constant)
+        found[-1].append(gradient.asnumpy())
+    for a, b in zip(*found):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+
+
+def test_second_derivatives_of_two_results():
+    class Powers(mx.gluon.HybridBlock):
+        def hybrid_forward(self, F, x, weight):
+            out = F.FullyConnected(x, weight, num_hidden=3, no_bias=True)
+            return F.tanh(out), F.sigmoid(F.FullyConnected(x, weight * 2, num_hidden=3, no_bias=True))
+
+    found = []
+    for hybridized in (True, False):
+        net, weight = Powers(), mx.nd.ones((3, 6)) / 4
+        net.hybridize(hybridized)
+        weight.attach_grad()
+        with autograd.record():
+            first, second = net(X, weight)
+            gradient, = autograd.grad(first.sum() + (second * second).sum(), [weight], create_graph=True)
+            penalty = (gradient ** 2).sum() + second.sum()
+        penalty.backward()
+        found.append([penalty.asscalar(), weight.grad.asnumpy()])
+    for a, b in zip(*found):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)

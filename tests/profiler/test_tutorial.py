@@ -175,8 +175,9 @@ def test_memory_alone(profile):
     kept = []
     found = profile(lambda: kept.append(nd.zeros((1 << 20,)) + 1), profile_memory=True, profile_symbolic=False, profile_imperative=False,
                     profile_api=False)
-    assert counts(found) == {} and {e["name"].split(" (")[0] for e in found} == {"Memory: cpu/0"}
-    assert max(list(e["args"].values())[0] for e in found) > 4000  # kB
+    here = [e for e in found if e["name"].startswith("Memory: cpu/0")]  # networks of other tests may be alive, on other devices
+    assert counts(found) == {} and all(e["name"].startswith("Memory: ") for e in found)
+    assert max(list(e["args"].values())[0] for e in here) > 4000  # kB
 
 
 class AddOne(mx.operator.CustomOp):

@@ -6,13 +6,11 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import torch
-
 from ..base import MXNetError
 from ..context import Context, current_context
 from ..graph.ownership import owned
 from ..graph.runtime import sparse_run
-from ..graph.runtime.explicit_gradients import ExplicitCall
+from ..graph.runtime.explicit_gradients import ExplicitCall, TrainingGraph
 from ..graph.runtime.monitoring import Watcher
 from ..graph.runtime.runner import GraphRunner
 from ..graph.runtime.session import Session
@@ -127,8 +125,8 @@ class CachedOp:
         if training or session.always_writes:
             session.prepare(args, tensors, training, recorded)
         observe = None if self._hook is None else self._watcher(ctx)
-        if recorded and training and observe is None and out is None and (array := self._call_explicit(args, tensors, ctx)) is not None:
-            return array
+        if recorded and training and observe is None and out is None and (arrays := self._call_explicit(args, tensors, ctx)) is not None:
+            return arrays[0] if len(arrays) == 1 else arrays
         single_threaded = recorded and session.runs_single_threaded(tensors, ctx)
         results = session.run(tensors, ctx, training, recorded, observe, single_threaded)
         if observe is not None and recorded:
@@ -144,26 +142,29 @@ class CachedOp:
             return _write(out, outputs)
         return outputs[0] if len(outputs) == 1 else outputs
 
-    def _call_explicit(self, args: Sequence[NDArray], tensors: Sequence[Any], ctx: Context) -> NDArray | None:
-        """Record the call without torch's autograd, and return its result; None where that is not possible."""
+    def _call_explicit(self, args: Sequence[NDArray], tensors: Sequence[Any], ctx: Context) -> list[NDArray] | None:
+        """Record the call without torch's autograd, and return its results; None where that is not possible."""
         wanted = tuple([i for i, tensor in enumerate(tensors) if tensor.requires_grad])
         session = self._session
-        if wanted in self._runner.not_explicit or ctx.device_type != "cpu" or self._handed_on or mode.tracing is not None:
+        if wanted in self._runner.not_explicit or self._handed_on or mode.tracing is not None:
             return None
         for i in wanted:
-            info = args[i]._autograd
-            if tensors[i].dtype is not torch.float32 or not explicit_calls.accepts(info, tensors[i]):
+            if not explicit_calls.accepts(args[i]._autograd, tensors[i]):
                 return None
         light = session.runs_single_threaded(tensors, ctx)
-        run = session.run_explicit(tensors, ctx, wanted, light, one_result=True)
-        if run is None:
-            return None
-        graph, (result,), recorded = run
-        result.requires_grad_()
-        array = (_numpy_array() if is_np_array() else NDArray)._new(result, ctx)
-        again = functools.partial(session.run, ctx=ctx, training=True, recorded=True)
-        record(self, {}, args, (array,), functools.partial(ExplicitNode, call=ExplicitCall(graph, result, recorded, wanted, light, again)))
-        return array
+        run = session.run_explicit(tensors, ctx, wanted, light, own_results=True)
+        return None if run is None else self.recorded(run, args, ctx, wanted, light)
+
+    def recorded(self, run: tuple[TrainingGraph, list[Any], Any], args: Sequence[NDArray], ctx: Context, wanted: tuple[int, ...],
+                 light: bool) -> list[NDArray]:
+        """Return the results of a run of `Session.run_explicit` on these inputs, recorded."""
+        graph, results, recorded = run
+        kind = _numpy_array() if is_np_array() else NDArray
+        arrays = [kind._new(result, ctx) for result in results]
+        leaves = [result.requires_grad_() if through else None for result, through in zip(results, graph.recorded)]
+        again = functools.partial(self._session.run, ctx=ctx, training=True, recorded=True)
+        record(self, {}, args, arrays, functools.partial(ExplicitNode, call=ExplicitCall(graph, leaves, recorded, wanted, light, again)))
+        return arrays
 
     def _call_sparse(self, args: Sequence[NDArray], ctx: Context, out: NDArray | Sequence[NDArray] | None):
         observe = None if self._hook is None else self._watcher(ctx)

@@ -364,7 +364,9 @@ class HybridBlock(SharesWithTorch, Block):
             out = [o.as_nd_ndarray() for o in ([out] if isinstance(out, NDArray) else out)]
             require_np(out)
         plain = self._callback is None and gathered.plain and not self._returns_classic
-        self._shortcut = FastPath.after(op, arrays, gathered.places, fmt, self._out_format, replaced) if plain else None
+        path = FastPath.after(op, arrays, gathered.places, fmt, self._out_format, replaced, out) if plain else None
+        if path is not shortcut:  # assignments to blocks are observed
+            self._shortcut = path
         return regroup([out] if isinstance(out, NDArray) else out, self._out_format)
 
     def _check_format(self, fmt: Any) -> None:

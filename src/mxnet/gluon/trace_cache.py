@@ -373,10 +373,10 @@ class TraceCache:
         out = op(*inputs)
         self._doubts, self._fast = 0, None
         single = type(trace.results) is not tuple
-        if callback is None and gathered.plain and not mode.recording and not mode.training:
+        if callback is None and gathered.plain:
             nested = any(type(a) is list or isinstance(a, tuple) for a in args)
             deep = nested and any(isinstance(b, (list, tuple)) for a in args if isinstance(a, (list, tuple)) for b in a)
-            shortcut = None if deep else FastPath.after(op, inputs, gathered.places, trace.in_format, trace.out_format, replaced)
+            shortcut = None if deep else FastPath.after(op, inputs, gathered.places, trace.in_format, trace.out_format, replaced, out)
             if shortcut is not None:
                 self._fast = shortcut, tuple(map(type, args)) if nested else None, None if single else trace.results, epoch
         if single and not trace.handed_on:

@@ -1,9 +1,9 @@
 """Recorded calls that compute their gradients by functions of their own.
 
-Torch records nothing inside of such a call: its result is a leaf of torch's graph. Each input with a gradient is a variable, or the result of
+Torch records nothing inside of such a call: its results are leaves of torch's graph. Each input with a gradient is a variable, or a result of
 another such call. A backward pass runs torch's engine once, from the heads to these leaves, and then the calls in the reverse of their order. If
 torch recorded an input, its engine would run there again for each such call, with a part of the gradient: functions whose gradients are not linear
-in it, such as those of users, would return something else. Where the result itself must be in torch's graph, the call runs again, recorded by torch.
+in it, such as those of users, would return something else. Where a result itself must be in torch's graph, the call runs again, recorded by torch.
 """
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ class ExplicitCall(Protocol):
 
     Attributes
     ----------
-    result : torch.Tensor
-        A leaf that requires a gradient.
+    results : list of torch.Tensor and None
+        Leaves that require gradients; None for each result without one.
     inputs : list of (int, torch.Tensor)
         The inputs with gradients, and their places.
     light : bool
         True if one thread computes it.
     """
 
-    result: torch.Tensor
+    results: Sequence[torch.Tensor | None]
     inputs: Sequence[tuple[int, torch.Tensor]]
     light: bool
 
-    def backward(self, gradient: torch.Tensor, receive: Callable[[int, torch.Tensor], object], lend: Callable[[int], torch.Tensor | None],
-                 keep: bool) -> None:
-        """Compute the gradients of `inputs`, given that of the result; with `keep` it can be called again.
+    def backward(self, gradients: Sequence[torch.Tensor | None], receive: Callable[[int, torch.Tensor], object],
+                 lend: Callable[[int], torch.Tensor | None], keep: bool) -> None:
+        """Compute the gradients of `inputs`, given those of the results; with `keep` it can be called again.
 
         ``receive(place, gradient)`` gets each as soon as it is complete. ``lend(place)`` returns memory in which it may be written, or None.
         """
@@ -49,8 +49,8 @@ class ExplicitCall(Protocol):
     def reads(self) -> Sequence[torch.Tensor]:
         """Return all tensors that the call has read."""
 
-    def again(self) -> torch.Tensor:
-        """Return the result of another run, recorded by torch."""
+    def again(self) -> Sequence[torch.Tensor]:
+        """Return the results of another run, recorded by torch."""
 
     def free(self) -> None:
         """Release what `backward` and `again` need: from now on they raise a RuntimeError."""
@@ -67,8 +67,8 @@ class ExplicitNode(TapeNode):
 
 
 def accepts(info: Any, tensor: torch.Tensor) -> bool:
-    """Return True if an array with this mark and tensor may be an input with a gradient: a variable, or the result of another explicit call."""
-    return type(info) is Marked or info is not None and type(info.node) is ExplicitNode and info.node.call.result is tensor
+    """Return True if an array with this mark and tensor may be an input with a gradient: a variable, or a result of another explicit call."""
+    return type(info) is Marked or info is not None and type(info.node) is ExplicitNode and info.node.call.results[info.index] is tensor
 
 
 def backward(nodes: Iterable[ExplicitNode], heads: Sequence[torch.Tensor], seeds: Sequence[torch.Tensor], variables: Iterable[Marked],
@@ -84,7 +84,7 @@ def backward(nodes: Iterable[ExplicitNode], heads: Sequence[torch.Tensor], seeds
     """
     order = sorted(nodes, key=_number, reverse=True)
     sums: dict[int, torch.Tensor] = {}  # by the identity of results
-    own = {id(node.call.result) for node in order}
+    own = {id(result) for node in order for result in node.call.results}
     read = {id(tensor) for node in order for tensor in node.call.reads()}
     by_torch = [(head, seed) for head, seed in zip(heads, seeds) if id(head) not in own]
     try:
@@ -100,20 +100,23 @@ def backward(nodes: Iterable[ExplicitNode], heads: Sequence[torch.Tensor], seeds
         if by_torch:
             differentiation.backward([head for head, _ in by_torch], [seed for _, seed in by_torch], True)
         for node in order:
-            result = node.call.result
-            if result.grad is not None:  # from torch
-                _add(sums, result, result.grad)
-                result.grad = None
-            gradient = sums.pop(id(result), None)
-            if gradient is not None:
-                _backward_one(node, gradient, sums, read, keep, awaited.get(node))
+            gradients: list[torch.Tensor | None] = []
+            for result in node.call.results:
+                if result is not None and result.grad is not None:  # from torch
+                    _add(sums, result, result.grad)
+                    result.grad = None
+                gradients.append(sums.pop(id(result), None))
+            if any(gradient is not None for gradient in gradients):
+                _backward_one(node, gradients, sums, read, keep, awaited.get(node))
             for place in awaited.get(node, ()):  # `_backward_one` has removed those to which a gradient has come
                 node.inputs[place].passed()
     finally:
         for variable in variables:
             variable.partial, variable.expected = False, 0
         for node in order:
-            node.call.result.grad = None
+            for result in node.call.results:
+                if result is not None:
+                    result.grad = None
 
 
 def _awaited(node: ExplicitNode) -> set[int]:
@@ -122,7 +125,7 @@ def _awaited(node: ExplicitNode) -> set[int]:
     return {place for place, _ in node.call.inputs if type(infos[place]) is Marked and infos[place].finished is not None}
 
 
-def _backward_one(node: ExplicitNode, gradient: torch.Tensor, sums: dict[int, torch.Tensor], read: set[int], keep: bool,
+def _backward_one(node: ExplicitNode, gradients: Sequence[torch.Tensor | None], sums: dict[int, torch.Tensor], read: set[int], keep: bool,
                   awaited: set[int] | None) -> None:
     """Give the inputs of a call their gradients, and remove the places of those that have got them from `awaited`."""
     call, infos = node.call, node.inputs
@@ -138,7 +141,7 @@ def _backward_one(node: ExplicitNode, gradient: torch.Tensor, sums: dict[int, to
             infos[place].receive(own)
 
     with no_grad():
-        call.backward(gradient, receive, lambda place: _lendable(infos[place], read) if uses[id(infos[place])] == 1 else None, keep)
+        call.backward(gradients, receive, lambda place: _lendable(infos[place], read) if uses[id(infos[place])] == 1 else None, keep)
 
 
 def _add(sums: dict[int, torch.Tensor], result: torch.Tensor, gradient: torch.Tensor) -> None:
@@ -170,7 +173,7 @@ def gradients(nodes: Iterable[ExplicitNode], heads: Sequence[torch.Tensor], vari
         As `backward`.
     """
     order = sorted(nodes, key=_number, reverse=True)
-    wanted = [*variables, *[node.call.result for node in order]]
+    wanted = [*variables, *[result for node in order for result in node.call.results if result is not None]]
     totals: list[torch.Tensor | None] = [None] * len(wanted)
 
     def add(outputs: Sequence[torch.Tensor], output_gradients: Sequence[torch.Tensor]) -> None:
@@ -181,12 +184,18 @@ def gradients(nodes: Iterable[ExplicitNode], heads: Sequence[torch.Tensor], vari
                     totals[i] = gradient if total is None else total + gradient
 
     add(heads, seeds)
-    for number, node in enumerate(order, len(variables)):
-        total = totals[number]
-        if total is None:
+    number = len(variables)
+    for node in order:
+        own: list[torch.Tensor | None] = []
+        for result in node.call.results:
+            own.append(None if result is None else totals[number])
+            number += result is not None
+        reached = [(i, total) for i, total in enumerate(own) if total is not None]
+        if not reached:
             continue
         if create_graph:
-            add([node.call.again()], [total])
+            results = node.call.again()
+            add([results[i] for i, _ in reached], [total for _, total in reached])
             continue
         tensors = dict(node.call.inputs)
 
@@ -197,12 +206,12 @@ def gradients(nodes: Iterable[ExplicitNode], heads: Sequence[torch.Tensor], vari
                     totals[i] = gradient if before is None else before + gradient
 
         with no_grad():
-            node.call.backward(total, receive, lambda place: None, True)
+            node.call.backward(own, receive, lambda place: None, True)
     return totals[:len(variables)]
 
 
 def record_by_torch(array: Any) -> None:
-    """Put an array that is the result of an explicit call into torch's graph, for functions of torch that differentiate it."""
+    """Put an array that is a result of an explicit call into torch's graph, for functions of torch that differentiate it."""
     info = array._autograd
-    if info is not None and isinstance(info.node, ExplicitNode) and info.node.call.result is array._data:
-        array._rebind(info.node.call.again())
+    if info is not None and isinstance(info.node, ExplicitNode) and info.node.call.results[info.index] is array._data:
+        array._rebind(info.node.call.again()[info.index])

@@ -6,15 +6,12 @@ before, and the engine checks their sizes again.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 
 _engine = torch.autograd.Variable._execution_engine
-# Replacements for `backward` that avoid the engine and its thread for each GPU: ``way(heads, head_gradients, inputs)`` returns False where it does
-# not apply.
-ways: list[Callable[[Sequence[torch.Tensor], Sequence[torch.Tensor], Sequence[torch.Tensor]], bool]] = []
 
 
 def backward(heads: Sequence[torch.Tensor], head_gradients: Sequence[torch.Tensor], retain_graph: bool = False,
@@ -26,8 +23,6 @@ def backward(heads: Sequence[torch.Tensor], head_gradients: Sequence[torch.Tenso
     RuntimeError
         If a head was not recorded or is freed, or a gradient has another size than its head.
     """
-    if not retain_graph and any(way(heads, head_gradients, inputs) for way in ways):
-        return
     _engine.run_backward(tuple(heads), tuple(head_gradients), retain_graph, False, tuple(inputs), allow_unreachable=True, accumulate_grad=True)
 
 

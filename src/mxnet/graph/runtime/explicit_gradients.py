@@ -8,7 +8,7 @@ instead of 1.40 ms (batch 64, Intel Xeon, 2 cores). Torch records the others one
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import fx
@@ -65,6 +65,39 @@ class Recorded(NamedTuple):
     saved: list[Any]
 
 
+class TrainingGraph(Protocol):
+    """A graph with methods for its outputs and gradients: an `ExplicitGraph`, or on a GPU a captured one.
+
+    Attributes
+    ----------
+    inputs : int
+        The number of inputs.
+    recorded : list of bool
+        For each result, True if a gradient goes through it.
+    """
+
+    inputs: int
+    recorded: list[bool]
+
+    @property
+    def ready(self) -> bool:
+        """True if `forward` may be called now."""
+
+    @property
+    def has_own_results(self) -> bool:
+        """True if no result is an input, and a gradient goes through one."""
+
+    def forward(self, inputs: Sequence[torch.Tensor], dtype: torch.dtype | None = None) -> tuple[list[torch.Tensor], Any] | None:
+        """Return the results and what `backward` needs, whose `values` begin with the inputs; None if these inputs need torch's autograd."""
+
+    def backward(self, recorded: Any, seeds: Sequence[torch.Tensor | None], receive: Callable[[int, torch.Tensor], object],
+                 lend: Callable[[int], torch.Tensor | None] = lambda place: None, keep: bool = False) -> None:
+        """Compute the gradients of the inputs, given those of the results; see `ExplicitGraph.backward`."""
+
+    def again(self, recorded: Any, run: Callable[[Sequence[torch.Tensor]], Sequence[torch.Tensor]]) -> Sequence[torch.Tensor]:
+        """Return the results of ``run(inputs)``, which torch records; the values to which it writes are restored."""
+
+
 class ExplicitGraph:
     """A graph that computes gradients of some of its inputs, in float32 on a CPU.
 
@@ -90,7 +123,8 @@ class ExplicitGraph:
         self._most_by_torch = _most_by_torch(steps)
         self._ran_slowly = False  # as the first run may, before which weights are not in the order of the kernels yet
         self.recorded = [place in differentiable for place in outputs]  # for each result, True if a gradient goes through it
-        self.has_one_result = self.recorded == [True] and outputs[0] >= inputs  # of its own, through which a gradient goes
+        self.has_own_results = any(self.recorded) and min(outputs) >= inputs
+        self.ready = True
         self.written = [step.flat[i] for step in steps if isinstance(step.function, ExplicitLayer) for i in step.function.writes]
 
     @classmethod
@@ -130,6 +164,15 @@ class ExplicitGraph:
         if run is None:
             self.restore(inputs, written)
         return run
+
+    def again(self, recorded: Recorded, run: Callable[[Sequence[torch.Tensor]], Sequence[torch.Tensor]]) -> Sequence[torch.Tensor]:
+        """Return the results of ``run(inputs)``, which torch records; the values to which it writes are restored."""
+        inputs = recorded.values[:self.inputs]
+        written = self.values_written(inputs)
+        try:
+            return run(inputs)
+        finally:
+            self.restore(inputs, written)
 
     def values_written(self, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
         """Return copies of the inputs to which a run writes."""
@@ -233,13 +276,15 @@ class ExplicitGraph:
 
 
 class ExplicitCall:
-    """A call of an `ExplicitGraph` with one result, for `ndarray.explicit_calls`.
+    """A call of a `TrainingGraph`, for `ndarray.explicit_calls`.
 
     Parameters
     ----------
-    graph : ExplicitGraph
-    result : torch.Tensor
-    recorded : Recorded
+    graph : TrainingGraph
+    results : list of torch.Tensor and None
+        The results that require gradients, None for the others.
+    recorded
+        What the graph's `backward` needs.
     wanted : list of int
         The places of the inputs with gradients.
     light : bool
@@ -248,38 +293,33 @@ class ExplicitCall:
         Runs the graph on the inputs, recorded by torch, and returns the results.
     """
 
-    __slots__ = ("graph", "result", "inputs", "light", "_recorded", "_run")
+    __slots__ = ("graph", "results", "inputs", "light", "_recorded", "_run")
 
-    def __init__(self, graph: ExplicitGraph, result: torch.Tensor, recorded: Recorded, wanted: Sequence[int], light: bool,
+    def __init__(self, graph: TrainingGraph, results: Sequence[torch.Tensor | None], recorded: Any, wanted: Sequence[int], light: bool,
                  run: Callable[[Sequence[torch.Tensor]], Sequence[torch.Tensor]]) -> None:
-        self.graph, self.result, self.light, self._run = graph, result, light, run
+        self.graph, self.results, self.light, self._run = graph, results, light, run
         self.inputs: Sequence[tuple[int, torch.Tensor]] = [(place, recorded.values[place]) for place in wanted]
-        self._recorded: Recorded | None = recorded
+        self._recorded: Any = recorded
 
-    def backward(self, gradient: torch.Tensor, receive: Callable[[int, torch.Tensor], object], lend: Callable[[int], torch.Tensor | None],
-                 keep: bool) -> None:
-        """Compute the gradients of the inputs, given that of the result; see `ExplicitGraph.backward`."""
-        self.graph.backward(self._needed(), [gradient], receive, lend, keep)
+    def backward(self, gradients: Sequence[torch.Tensor | None], receive: Callable[[int, torch.Tensor], object],
+                 lend: Callable[[int], torch.Tensor | None], keep: bool) -> None:
+        """Compute the gradients of the inputs, given those of the results; see `ExplicitGraph.backward`."""
+        self.graph.backward(self._needed(), gradients, receive, lend, keep)
 
     def reads(self) -> Sequence[torch.Tensor]:
         """Return all tensors that the call has read."""
         return self._needed().values[:self.graph.inputs]
 
-    def again(self) -> torch.Tensor:
-        """Return the result of another run, recorded by torch."""
-        inputs = self.reads()
-        written = self.graph.values_written(inputs)
-        try:
-            return self._run(inputs)[0]
-        finally:
-            self.graph.restore(inputs, written)
+    def again(self) -> Sequence[torch.Tensor]:
+        """Return the results of another run, recorded by torch."""
+        return self.graph.again(self._needed(), self._run)
 
     def free(self) -> None:
         """Release what `backward` and `again` need."""
         self._recorded = None
         self.inputs = []
 
-    def _needed(self) -> Recorded:
+    def _needed(self) -> Any:
         if self._recorded is None:
             raise RuntimeError("a part of this computation is differentiated a second time, and was freed")
         return self._recorded

@@ -35,7 +35,7 @@ from ..tuning.cache import NATIVE, CachedChoice, CacheEntry
 from ..tuning.comparison import Comparing
 from ..tuning.inference_states import Compiled, Native, State, Validating, Warmup
 from . import batch_norm_conditioning, threading_policy
-from .explicit_gradients import ExplicitGraph
+from .explicit_gradients import ExplicitGraph, TrainingGraph
 from .half_precision import warn_if_slow
 from .monitoring import MOMENTS, Watcher, hides_outputs
 
@@ -159,12 +159,20 @@ class GraphRunner:
                 raise
             raise located from error
 
-    def explicit(self, inputs: Sequence[torch.Tensor], device: torch.device, wanted: Sequence[int]) -> ExplicitGraph | None:
+    def explicit(self, inputs: Sequence[torch.Tensor], device: torch.device, wanted: Sequence[int]) -> TrainingGraph | None:
         """Return the training graph with gradients for the inputs in these places, if torch's autograd is not needed for them."""
-        if device.type != "cpu" or not self._freezes or self._compares or self.node_devices or dispatch.graph_observer is not None:
+        if not self._freezes or self._compares or self.node_devices or dispatch.graph_observer is not None:
             return None
-        if tuple([inputs[i].shape for i in self._data]) not in self._fit or not self._same_weights(inputs):
+        if device.type != "cpu":
+            captured = self._trained.get(self._training_key(inputs, True, device, tuple(wanted)))
+            if captured is None or not captured.ready:
+                return None
+        elif any([inputs[i].dtype is not torch.float32 for i in wanted]):
+            return None
+        if tuple([inputs[i].shape for i in self._data]) not in self._fit or not self.same_weights(inputs):
             self._check(inputs)
+        if device.type != "cpu":
+            return captured
         module: Any = self._native(inputs, True, device).__self__  # type: ignore[attr-defined]  # a bound method
         key = module, *wanted
         if key not in self._explicit:
@@ -175,7 +183,7 @@ class GraphRunner:
                 self.not_explicit.add(tuple(wanted))
         return self._explicit[key]
 
-    def _same_weights(self, inputs: Sequence[torch.Tensor]) -> bool:
+    def same_weights(self, inputs: Sequence[torch.Tensor]) -> bool:
         """Return True if these weights were checked before: compared by identity, since networks have hundreds."""
         known = self._fit_weights
         return len(known) == len(self.weights) and all(map(operator.is_, map(inputs.__getitem__, self.weights), [ref() for ref in known]))
@@ -245,10 +253,10 @@ class GraphRunner:
         if self._freezes and not is_train and not recorded and not self.node_devices and not policy.process.forked:
             key = self._state_key(inputs, device)
             state = self.states.get(key)
-            if type(state) is not Compiled and (state is None or not self._same_weights(inputs)):
+            if type(state) is not Compiled and (state is None or not self.same_weights(inputs)):
                 self._check(inputs)
             return state.function if state is not None and state.holds(inputs) else self._next(key, inputs, device).function
-        if tuple([inputs[i].shape for i in self._data]) not in self._fit or not self._same_weights(inputs):
+        if tuple([inputs[i].shape for i in self._data]) not in self._fit or not self.same_weights(inputs):
             self._check(inputs)
         if self._compares and recorded and not self.node_devices:
             return self._fastest_training(inputs, is_train, device)
@@ -287,7 +295,7 @@ class GraphRunner:
         if type(state) is Compiled:
             if not (same and state.weights.holds_unread() or state.holds(inputs)):
                 return None
-        elif not state.holds(inputs) or not self._same_weights(inputs):
+        elif not state.holds(inputs) or not self.same_weights(inputs):
             return None
         return state.function(*inputs)
 
@@ -401,17 +409,21 @@ class GraphRunner:
             function = self._on_native[key] = module.forward
         return function
 
+    def _training_key(self, inputs: Sequence[torch.Tensor], is_train: bool, device: torch.device, wanted: tuple[int, ...]) -> tuple:
+        return (is_train, device, wanted, *[(inputs[i].shape, inputs[i].dtype) for i in self._data])
+
     def _captured_training(self, inputs: Sequence[torch.Tensor], is_train: bool, device: torch.device) -> Function:
         """Return the function for training on a GPU, captured for the first sets of shapes."""
-        key = (is_train, device, tuple([t.requires_grad for t in inputs]), *[(inputs[i].shape, inputs[i].dtype) for i in self._data])
+        wanted = tuple([i for i, t in enumerate(inputs) if t.requires_grad])
+        key = self._training_key(inputs, is_train, device, wanted)
         captured = self._trained.get(key)
         if captured is None:
             native = self._native(inputs, is_train, device)
-            if len(self._trained) >= _MOST_CAPTURED or any(t.requires_grad and not t.dtype.is_floating_point for t in inputs):
+            if len(self._trained) >= _MOST_CAPTURED or any(not inputs[i].dtype.is_floating_point for i in wanted):
                 return native
             with self._lock:
                 module = self.lowered(is_train, device, inputs)
-                captured = training_capture.Captured(native, module, inputs, self.weights, device, self._steps_before_capture or 0)
+                captured = training_capture.Captured(native, module, inputs, self.weights, wanted, device, self._steps_before_capture or 0)
                 self._trained[key] = captured
         return captured.function
 

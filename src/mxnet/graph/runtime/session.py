@@ -1,5 +1,6 @@
 """Execution of a Symbol on arrays: the common part of a bound `Executor` and a `CachedOp`."""
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 
@@ -10,7 +11,7 @@ from ...ndarray.dispatch import mode
 from ...symbol.node import auxiliary, topological
 from ..tuning.inference_states import State
 from . import sparse_run
-from .explicit_gradients import ExplicitGraph, Recorded
+from .explicit_gradients import TrainingGraph
 from .monitoring import Watcher
 from .runner import GraphRunner
 
@@ -80,12 +81,12 @@ class Session:
                 torch._C._set_grad_enabled(not recorded)
 
     def run_explicit(self, tensors: Sequence[torch.Tensor], ctx: Context, wanted: Sequence[int], single_threaded: bool,
-                     one_result: bool = False) -> tuple[ExplicitGraph, list[torch.Tensor], Recorded] | None:
+                     own_results: bool = False, graph: TrainingGraph | None = None) -> tuple[TrainingGraph, list[torch.Tensor], Any] | None:
         """Train without torch's autograd: return the graph, the outputs, and what its `backward` needs; None where that is not possible.
 
-        The gradients are those of the inputs in the places `wanted`. With `one_result` no graph runs that has several, or one without a gradient, and
-        the result is float32.
-        Where this call fails, `run` raises the error.
+        The gradients are those of the inputs in the places `wanted`. With `own_results` no graph runs of which a result is an input, or none has a
+        gradient, and on a CPU all results are float32.
+        `graph` is that of an earlier call on tensors of these shapes and types. Where this call fails, `run` raises the error.
         """
         threads.poll()
         before, switched = mode.training, torch.is_grad_enabled()
@@ -93,10 +94,13 @@ class Session:
             mode.training = True
             if switched:
                 torch._C._set_grad_enabled(False)
-            graph = self.runner.explicit(tensors, ctx.torch_device, wanted)
-            if graph is None or one_result and not graph.has_one_result:
+            if graph is None:
+                graph = self.runner.explicit(tensors, ctx.torch_device, wanted)
+            elif not graph.ready or not self.runner.same_weights(tensors):
                 return None
-            dtype = torch.float32 if one_result else None
+            if graph is None or own_results and not graph.has_own_results:
+                return None
+            dtype = torch.float32 if own_results else None
             run = openmp.alone(graph.forward, tensors, dtype) if single_threaded else graph.forward(tensors, dtype)
             return None if run is None else (graph, *run)
         except Exception:

@@ -9,7 +9,7 @@ waits for its gradients (a loss after its network, or one network twice) takes t
 """
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -19,7 +19,7 @@ from .... import environment
 from ....kernels.nn import batch_norm_on_gpu
 from ....ndarray import dispatch, memory_format
 from ....ops import differentiation, random_state
-from ....ops.grad_mode import enable_grad, no_grad
+from ....ops.grad_mode import enable_grad
 from ...instrumentation import instrumented
 from ...program import Function, Program, attributes_of, mutates_inputs, operator_of
 from . import graph_capture
@@ -93,15 +93,25 @@ def levels(device: torch.device) -> list[_Level]:
 
 
 class _Pass:
-    """One forward pass. It lives as long as its gradients may be computed."""
+    """One forward pass. It lives as long as its gradients may be computed.
 
-    def __init__(self, owner: "Captured", inputs: Sequence[torch.Tensor]):
-        self.owner, self.inputs = owner, inputs
+    Attributes
+    ----------
+    instance : _Instance
+    values : sequence of torch.Tensor
+        The inputs.
+    """
+
+    def __init__(self, owner: "Captured", instance: "_Instance", values: Sequence[torch.Tensor]):
+        self.owner, self.instance, self.values = owner, instance, values
         self.random = random_state.get_state(owner.device) if owner.is_stochastic else None
 
 
 class Captured:
     """The captured training of a graph with data of one set of shapes. Several threads may call it at once.
+
+    Its first runs are recorded by torch. Once it is `ready` it also has the methods of a graph that computes its gradients without torch's autograd
+    (`runtime.explicit_gradients.ExplicitGraph`), whose functions and threads take longer than the replays of a small network.
 
     Attributes
     ----------
@@ -109,6 +119,10 @@ class Captured:
         The reason why `native` runs the graph instead.
     captures : int
         The number of captures.
+    recorded : list of bool
+        For each output, True if a gradient goes through it; empty before the first capture.
+    inputs : int
+        The number of inputs.
 
     Parameters
     ----------
@@ -120,6 +134,8 @@ class Captured:
         Arguments of `function`.
     weights : sequence of int
         Positions of the inputs that are read in place.
+    differentiated : sequence of int
+        Positions of the inputs with gradients.
     device : torch.device
     patience : int
         The number of calls that `native` runs first.
@@ -127,9 +143,10 @@ class Captured:
 
     self_instrumented = True  # `function` reports to the observer itself
 
-    def __init__(self, native: Function, module: fx.GraphModule, inputs: Sequence[torch.Tensor], weights: Sequence[int], device: torch.device,
-                 patience: int):
+    def __init__(self, native: Function, module: fx.GraphModule, inputs: Sequence[torch.Tensor], weights: Sequence[int],
+                 differentiated: Sequence[int], device: torch.device, patience: int):
         self.device, self.captures, self.obstacle = device, 0, obstacle(module, inputs, device)
+        self.differentiated, self.recorded, self.inputs = differentiated, list[bool](), len(inputs)
         self._native, self._patience = native, patience
         placeholders = [n for n in module.graph.nodes if n.op == "placeholder"]
         changed = {source for node in module.graph.nodes for source in written(node)}
@@ -137,7 +154,6 @@ class Captured:
         in_place = {*weights, *self.written}
         self.in_place = sorted(in_place)
         self.data = [i for i in range(len(inputs)) if i not in in_place]
-        self.differentiated = [i for i, t in enumerate(inputs) if t.requires_grad]
         self.is_stochastic = any(operator_of(n) is not None and operator_of(n).holds("stochastic", attributes_of(n)) for n in module.graph.nodes
                          if n.op == "call_function")
         self._instances: dict[int, _Instance] = {}  # by level
@@ -152,10 +168,63 @@ class Captured:
             pass
         elif self.obstacle is None and not graph_capture.cuda.is_current_stream_capturing():
             with _lock:
-                instance = self._instance(inputs)
-                if instance is not None:
-                    return instance.run(_Pass(self, inputs))
+                now = self._begun(inputs)
+                if now is not None:
+                    outputs = _Replay.apply(now, *map(inputs.__getitem__, self.differentiated))
+                    return outputs if isinstance(outputs, tuple) else (outputs,)
         return self._native(*inputs)
+
+    @property
+    def ready(self) -> bool:
+        """True if it was captured, and runs may be replays."""
+        return bool(self.recorded) and self.obstacle is None and not graph_capture.cuda.is_current_stream_capturing()
+
+    @property
+    def has_own_results(self) -> bool:
+        """True if a gradient goes through an output; all are copies."""
+        return any(self.recorded)
+
+    def forward(self, inputs: Sequence[torch.Tensor], dtype: torch.dtype | None = None) -> tuple[list[torch.Tensor], _Pass] | None:
+        """Return the outputs and what `backward` needs; None if no replay is possible. The outputs may have any type, whatever `dtype` is."""
+        with _lock:
+            now = self._begun(inputs)
+            return None if now is None else (list(now.instance.forward(inputs)), now)
+
+    def backward(self, now: _Pass, seeds: Sequence[torch.Tensor | None], receive: Callable[[int, torch.Tensor], object],
+                 lend: Callable[[int], torch.Tensor | None] = lambda place: None, keep: bool = False) -> None:
+        """Compute the gradients of a pass, given those of the outputs, and call ``receive(position, gradient)`` for each.
+
+        They lie in the memory of the capture, which is not lent, and can be computed again.
+        """
+        gradients = now.instance.backward([seed for seed, recorded in zip(seeds, self.recorded) if recorded])
+        for place, gradient in zip(self.differentiated, gradients):
+            if gradient is not None:
+                receive(place, gradient)
+
+    def again(self, now: _Pass, run: Callable[[Sequence[torch.Tensor]], Sequence[torch.Tensor]]) -> Sequence[torch.Tensor]:
+        """Return the outputs of another run of a pass, recorded by torch for a second derivative: from now on `native` runs at each call."""
+        self.obstacle = "its gradients are differentiated"
+        self._instances.clear()
+        before = {i: now.values[i].detach().clone() for i in self.written}
+        state = random_state.get_state(self.device) if self.is_stochastic else None
+        if self.is_stochastic:
+            random_state.set_state(self.device, now.random)
+        try:
+            return run(now.values)
+        finally:
+            if self.is_stochastic:
+                random_state.set_state(self.device, state)
+            for i, value in before.items():
+                now.values[i].detach().copy_(value)
+
+    def _begun(self, inputs: Sequence[torch.Tensor]) -> _Pass | None:
+        """Return a pass on these inputs, to which a level of memory belongs from now on; None if there is no replay for them."""
+        instance = self._instance(inputs)
+        if instance is None:
+            return None
+        now = _Pass(self, instance, inputs)
+        instance.level.take(now)
+        return now
 
     def _instance(self, inputs: Sequence[torch.Tensor]) -> "_Instance | None":
         """Return a capture for these inputs on a free level; None if all levels are in use, or capturing fails."""
@@ -183,24 +252,12 @@ class Captured:
         self.captures += 1
         return instance
 
-    def recorded_gradients(self, run: _Pass, gradients: Sequence[torch.Tensor | None]) -> Sequence[torch.Tensor | None]:
-        """Return the gradients of a pass, recorded for a second derivative. Captured graphs have none, so `native` runs, from now on at each call."""
-        self.obstacle = "its gradients are differentiated"
-        self._instances.clear()
-        before = {i: run.inputs[i].detach().clone() for i in self.written}
-        now = random_state.get_state(self.device) if self.is_stochastic else None
-        if self.is_stochastic:
-            random_state.set_state(self.device, run.random)
-        try:
-            with enable_grad():
-                outputs = self._native(*run.inputs)
-        finally:
-            if self.is_stochastic:
-                random_state.set_state(self.device, now)
-            for i, value in before.items():
-                run.inputs[i].detach().copy_(value)
+    def recorded_gradients(self, now: _Pass, gradients: Sequence[torch.Tensor | None]) -> Sequence[torch.Tensor | None]:
+        """Return the gradients of a pass, recorded for a second derivative, which captured graphs do not have."""
+        with enable_grad():
+            outputs = self.again(now, lambda values: self._native(*values))
         heads = [(o, g) for o, g in zip((o for o in outputs if o.requires_grad), gradients) if g is not None]
-        return differentiation.gradients([o for o, _ in heads], [run.inputs[i] for i in self.differentiated], [g for _, g in heads],
+        return differentiation.gradients([o for o, _ in heads], [now.values[i] for i in self.differentiated], [g for _, g in heads],
                                          retain_graph=True, create_graph=True)
 
     def explain(self) -> list[str]:
@@ -227,8 +284,8 @@ def _warm_up(owner: Captured, native: Function, arguments: Sequence[torch.Tensor
 
 
 def _places(tensors: Any) -> list[tuple]:
-    """Return the addresses and strides of tensors, and whether they require gradients."""
-    return [(t.data_ptr(), t.stride(), t.requires_grad) for t in tensors]
+    """Return the addresses and strides of tensors."""
+    return [(t.data_ptr(), t.stride()) for t in tensors]
 
 
 class _Instance:
@@ -236,7 +293,7 @@ class _Instance:
 
     def __init__(self, owner: Captured, native: Function, inputs: Sequence[torch.Tensor], places: list[tuple], level: _Level):
         cuda = graph_capture.cuda
-        self._level, self._device, self.places = level, owner.device, places
+        self.level, self._device, self.places = level, owner.device, places
         arguments = [t.detach() for t in inputs]
         for i in owner.data:
             arguments[i] = torch.empty(inputs[i].shape, dtype=inputs[i].dtype, device=inputs[i].device).copy_(arguments[i])
@@ -255,7 +312,7 @@ class _Instance:
                 # Other threads, such as those that load data, may go on allocating meanwhile.
                 with cuda.graph(self._forward, stream=stream, pool=pool, capture_error_mode="thread_local"):
                     outputs = native(*arguments)
-                self.recorded = [o.requires_grad for o in outputs]
+                owner.recorded = [o.requires_grad for o in outputs]
                 heads, leaves = [o for o in outputs if o.requires_grad], [arguments[i] for i in owner.differentiated]
                 self._heads = [torch.empty_like(h) for h in heads]
                 # Outside of the memory that captures share, since the program may read gradients until the next backward pass.
@@ -272,15 +329,9 @@ class _Instance:
         self._gradients = [t.detach() if g is not None else None for t, g in zip(places_of_gradients, gradients)]
         self._lent = memory_format.lend([t for t in self._gradients if t is not None], self)
 
-    def run(self, now: _Pass) -> Sequence[torch.Tensor]:
-        """Return the outputs of a replay, recorded by autograd."""
-        self._level.take(now)
-        outputs = _Replay.apply(self, now, *[now.inputs[i] for i in now.owner.differentiated])
-        return outputs if isinstance(outputs, tuple) else (outputs,)
-
     def forward(self, inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
         with _lock:
-            self._level.follow(graph_capture.cuda.current_stream(self._device))
+            self.level.follow(graph_capture.cuda.current_stream(self._device))
             for i, buffer in self._buffers:
                 buffer.copy_(inputs[i])
             self._forward.replay()
@@ -288,7 +339,7 @@ class _Instance:
 
     def backward(self, gradients: Sequence[torch.Tensor | None]) -> tuple[torch.Tensor | None, ...]:
         with _lock:
-            self._level.follow(graph_capture.cuda.current_stream(self._device))
+            self.level.follow(graph_capture.cuda.current_stream(self._device))
             for buffer, gradient in zip(self._heads, gradients):
                 if gradient is None:
                     buffer.zero_()
@@ -303,83 +354,17 @@ class _Replay(torch.autograd.Function):
     """A captured forward pass and its backward pass, as torch records them."""
 
     @staticmethod
-    def forward(ctx: Any, instance: _Instance, now: _Pass, *leaves: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        ctx.instance, ctx.now = instance, now
+    def forward(ctx: Any, now: _Pass, *leaves: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        ctx.now = now
         ctx.set_materialize_grads(False)
-        outputs = instance.forward(now.inputs)
-        ctx.mark_non_differentiable(*[o for o, recorded in zip(outputs, instance.recorded) if not recorded])
+        outputs = now.instance.forward(now.values)
+        ctx.mark_non_differentiable(*[o for o, recorded in zip(outputs, now.owner.recorded) if not recorded])
         return outputs
 
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor | None) -> tuple[torch.Tensor | None, ...]:
-        wanted = [g for g, recorded in zip(gradients, ctx.instance.recorded) if recorded]
+        now = ctx.now
+        wanted = [g for g, recorded in zip(gradients, now.owner.recorded) if recorded]
         if torch.is_grad_enabled():
-            return (None, None, *ctx.now.owner.recorded_gradients(ctx.now, wanted))
-        return (None, None, *ctx.instance.backward(wanted))
-
-
-_NODE: Any = _Replay._backward_cls  # type: ignore[attr-defined]  # the class of its autograd nodes
-
-
-def _backward(heads: Sequence[torch.Tensor], head_gradients: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor]) -> bool:
-    """Differentiate a graph of captured passes only: replay after replay in this thread.
-
-    Torch's engine would pass Python's lock to a thread of its own and back, which takes longer than a small network's step. Returns False, without
-    a change, if other operators were recorded, a leaf is reached in two ways, or has hooks.
-    """
-    order = _captured_alone(heads)
-    if order is None:
-        return False
-    wanted = set(map(id, inputs))
-    gradients: dict[Any, list[torch.Tensor | None]] = {node: [None] * len(node.instance.recorded) for node in order}
-    with no_grad():
-        for head, gradient in zip(heads, head_gradients):
-            _add(gradients[head.grad_fn], head.output_nr, gradient)
-        for node in order:
-            recorded = node.instance.recorded
-            results = node.instance.backward([g for g, r in zip(gradients.pop(node), recorded) if r])
-            for (source, number), gradient in zip(node.next_functions, results):
-                if source is None or gradient is None:
-                    continue
-                if type(source) is _NODE:
-                    _add(gradients[source], number, gradient)
-                elif not wanted or id(source.variable) in wanted:
-                    leaf = source.variable
-                    leaf.grad = gradient
-                    for hook in list((leaf._post_accumulate_grad_hooks or {}).values()):
-                        hook(leaf)
-    return True
-
-
-def _add(gradients: list[torch.Tensor | None], number: int, gradient: torch.Tensor) -> None:
-    before = gradients[number]
-    gradients[number] = gradient if before is None else before + gradient
-
-
-def _captured_alone(heads: Sequence[torch.Tensor]) -> list[Any] | None:
-    """Return the captured passes of the heads, in the order of the backward pass; None if other operators are recorded."""
-    if not heads or any(type(head.grad_fn) is not _NODE for head in heads):
-        return None
-    order: list[Any] = []
-    leaves: set[int] = set()
-    seen: set[Any] = set()
-    stack: list[tuple[Any, bool]] = [(head.grad_fn, False) for head in heads]
-    while stack:
-        node, done = stack.pop()
-        if done:
-            order.append(node)
-        elif node not in seen:
-            seen.add(node)
-            stack.append((node, True))
-            for source, _ in node.next_functions:
-                if type(source) is _NODE:
-                    stack.append((source, False))
-                elif source is not None:
-                    leaf = getattr(source, "variable", None)
-                    if leaf is None or id(leaf) in leaves or leaf.grad is not None or leaf._backward_hooks:
-                        return None
-                    leaves.add(id(leaf))
-    return order[::-1]
-
-
-differentiation.ways.append(_backward)
+            return (None, *now.owner.recorded_gradients(now, wanted))
+        return (None, *now.instance.backward(wanted))
