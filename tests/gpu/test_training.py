@@ -193,7 +193,7 @@ needs_triton = pytest.mark.skipif(not triton_kernels.installed(), reason="triton
 
 
 def compiled(kernels, dtype):
-    """Wait until a family of kernels runs."""
+    """Wait until the kernels of a module run."""
     kernels.available(GPU.torch_device, dtype)
     kernels.wait()
     assert kernels.available(GPU.torch_device, dtype)

@@ -133,3 +133,14 @@ def test_a_part_that_begins_with_a_bias_does_not_overwrite_its_input():
         out, = graph(*leaves)
         results.append([out, *torch.autograd.grad(out.square().sum(), leaves)])
     torch.testing.assert_close(*results)
+
+
+def test_force_mirroring_includes_operators_that_were_fused():
+    with mx.AttrScope(force_mirroring="True"):
+        out = mx.sym.relu(mx.sym.Convolution(mx.sym.var("x"), kernel=(1, 1), num_filter=2))
+        out = mx.sym.tanh(mx.sym.Convolution(mx.sym.BatchNorm(out), kernel=(1, 1), num_filter=2))
+    module = lowered(out)
+    fusion.fuse_batch_norms(module)
+    fusion.fuse_biases(module)
+    assert recomputation.marked(module)
+    assert recomputation.apply(module, False) == ["memory: 1 parts with 6 operators are computed again in backward"]

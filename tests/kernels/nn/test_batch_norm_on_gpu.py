@@ -109,13 +109,13 @@ def second_derivatives():
     return found
 
 
-def trials():
+def smoke_tests():
     """What is tested at first use runs."""
-    return [trial() is None for dtype in channel_kernels.TYPES for trial in on_gpu.kernels.trials(torch.device("cpu"), dtype)]
+    return [test() is None for dtype in channel_kernels.TYPES for test in on_gpu.kernels.smoke_tests(torch.device("cpu"), dtype)]
 
 
 OTHERS = {f.__name__: f for f in (constant_channel, far_mean, nan_and_infinity, only_what_is_needed, gradient_in_another_order, second_derivatives,
-                                  trials)}
+                                  smoke_tests)}
 
 
 def main():

@@ -27,12 +27,12 @@ def test_large_layers_give_every_multiprocessor_several_programs():
 
 
 def on_a_gpu(trial, monkeypatch, count=1):
-    """A family of kernels on a GPU with Triton where there is none, with the GPU."""
+    """A module of kernels on a GPU with Triton where there is none, with the GPU."""
     monkeypatch.setattr(channel_kernels, "installed", lambda: True)
     monkeypatch.setattr(channel_kernels, "interpreted", lambda: False)
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (9, 0))
     monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
-    return channel_kernels.Family("layers", lambda: None, lambda device, dtype: [trial] * count), torch.device("cuda", 0)
+    return channel_kernels.KernelModule("layers", lambda: None, lambda device, dtype: [trial] * count), torch.device("cuda", 0)
 
 
 def test_kernels_that_fail_are_tried_once_and_torch_computes(monkeypatch, caplog):
@@ -42,14 +42,14 @@ def test_kernels_that_fail_are_tried_once_and_torch_computes(monkeypatch, caplog
         tried.append(1)
         raise RuntimeError("Failed to find C compiler")
 
-    family, device = on_a_gpu(trial, monkeypatch)
+    module, device = on_a_gpu(trial, monkeypatch)
     for _ in range(2):
-        assert not family.available(device, torch.float16)
-        family.wait()
-        assert not family.compiling() and len(tried) == 1
+        assert not module.available(device, torch.float16)
+        module.wait()
+        assert not module.compiling() and len(tried) == 1
     assert caplog.messages == ["layers train on torch's kernels, as Triton's fail on cuda:0: Failed to find C compiler"]
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (7, 5))
-    assert not family.available(device, torch.float32) and not family.available(device, torch.float64) and len(tried) == 1
+    assert not module.available(device, torch.float32) and not module.available(device, torch.float64) and len(tried) == 1
 
 
 def test_nobody_waits_for_the_compiler(monkeypatch):
@@ -60,23 +60,23 @@ def test_nobody_waits_for_the_compiler(monkeypatch):
         ended.wait(60)
         compiled.append(1)
 
-    family, device = on_a_gpu(trial, monkeypatch, 3)
-    assert not family.available(device, torch.float32) and not family.available(device, torch.float32)
-    assert family.compiling() and channel_kernels.compiling()
+    module, device = on_a_gpu(trial, monkeypatch, 3)
+    assert not module.available(device, torch.float32) and not module.available(device, torch.float32)
+    assert module.compiling() and channel_kernels.compiling()
     ended.set()
-    family.wait()
-    assert family.available(device, torch.float32) and not family.compiling() and not channel_kernels.compiling() and len(compiled) == 3
+    module.wait()
+    assert module.available(device, torch.float32) and not module.compiling() and not channel_kernels.compiling() and len(compiled) == 3
 
 
 def test_nothing_is_compiled_while_a_graph_is_captured(monkeypatch):
     tried = []
-    family, device = on_a_gpu(lambda: tried.append(1), monkeypatch)
+    module, device = on_a_gpu(lambda: tried.append(1), monkeypatch)
     monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: True)
-    assert not family.available(device) and not family.compiling()
+    assert not module.available(device) and not module.compiling()
     monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
-    assert not tried and not family.available(device)
-    family.wait()
-    assert tried and family.available(device)
+    assert not tried and not module.available(device)
+    module.wait()
+    assert tried and module.available(device)
 
 
 class Kernel:
@@ -95,11 +95,11 @@ class Kernel:
 
 def test_triton_is_asked_once_for_what_it_has_compiled():
     calls = []
-    family = channel_kernels.Family("layers", lambda: types.SimpleNamespace(normalize=Kernel("normalize", calls)), lambda *_: [])
+    module = channel_kernels.KernelModule("layers", lambda: types.SimpleNamespace(normalize=Kernel("normalize", calls)), lambda *_: [])
     x = torch.zeros(65)
 
     def started(tensors, channels, constants):
-        family.start("normalize", (1, 2, 1), tensors, channels, (7, channels), constants)
+        module.start("normalize", (1, 2, 1), tensors, channels, (7, channels), constants)
         return calls[-1][0]
 
     assert started((x, x), 64, (True, 32)) == "normalize" and started((x, x), 128, (True, 32)) == "compiled"

@@ -140,8 +140,8 @@ def fuse_biases(module: fx.GraphModule) -> list[str]:
         replaced = user if relu else last
         replaced.replace_all_uses_with(fused)
         fused.args = (last, bias)
+        record_origins(fused, user if relu else node)
         if relu:
-            record_origins(fused, user)
             graph.erase_node(user)
         counts[" + relu" if relu else ""] += 1
         pooled += last is not node

@@ -15,7 +15,7 @@ from torch.utils import checkpoint
 from ...ndarray import dispatch
 from ...ops.nn.training_layers import add_bias, batch_norm
 from ...ops.registry import get as operators_get
-from ..instrumentation import instrumented
+from ..instrumentation import instrumented, nodes_of
 from ..program import FxNode, is_stochastic, item, operator_of
 from .fusion import rectify
 
@@ -83,8 +83,7 @@ def apply(module: fx.GraphModule, everywhere: bool) -> list[str]:
 
 
 def _is_marked(node: FxNode) -> bool:
-    symbol_node = node.meta.get("node")
-    return symbol_node is not None and str(symbol_node.attrs.get("__force_mirroring__", "")).lower() in ("true", "1")
+    return any(str(n.attrs.get("__force_mirroring__", "")).lower() in ("true", "1") for n in nodes_of(node))
 
 
 def _runs(nodes: Sequence[FxNode], everywhere: bool) -> list[list[FxNode]]:

@@ -25,21 +25,21 @@ def _load() -> Any:
 _VARIANTS = (True, False, True), (True, True, False), (False, False, True)  # with a ReLU, an addition, a bias
 
 
-def _trials(device: torch.device, dtype: torch.dtype) -> list[Callable[[], None]]:
+def _smoke_tests(device: torch.device, dtype: torch.dtype) -> list[Callable[[], None]]:
     """Return functions that run a small layer forward and backward."""
     data = torch.zeros(1, 64, 2, 2, dtype=dtype, device=device).contiguous(memory_format=torch.channels_last)
     zeros, ones = torch.zeros(64, device=device), torch.ones(64, device=device)
 
-    def trial(relu, adds, shifts):
+    def test(relu, adds, shifts):
         bias, residual = zeros.to(dtype) if shifts else None, data if adds else None
         with on(device):
             out, mean, inverse = _forward(data, residual, ones, zeros, zeros.clone(), ones.clone(), bias, 1e-3, 0.9, relu)
             _backward(out, data, out if adds and relu else None, ones, zeros, mean, inverse, bias, relu, adds, True)
 
-    return [functools.partial(trial, *variant) for variant in _VARIANTS]
+    return [functools.partial(test, *variant) for variant in _VARIANTS]
 
 
-kernels = channel_kernels.Family("batch norms", _load, _trials)
+kernels = channel_kernels.KernelModule("batch norms", _load, _smoke_tests)
 
 
 def _fits(data, parameters, residual, bias) -> bool:

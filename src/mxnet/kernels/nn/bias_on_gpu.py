@@ -23,20 +23,20 @@ def _load() -> Any:
 _VARIANTS = (True, True), (True, False), (False, False)  # with a ReLU, and with a gradient of the data to be written
 
 
-def _trials(device: torch.device, dtype: torch.dtype) -> list[Callable[[], None]]:
+def _smoke_tests(device: torch.device, dtype: torch.dtype) -> list[Callable[[], None]]:
     """Return functions that add a small bias and compute its gradient."""
     data = torch.zeros(1, 64, 2, 2, dtype=dtype, device=device).contiguous(memory_format=torch.channels_last)
     bias = torch.zeros(64, dtype=dtype, device=device)
 
-    def trial(relu: bool, writes: bool) -> None:
+    def test(relu: bool, writes: bool) -> None:
         with on(device):
             _forward(data, bias, relu)
             _backward(data, data if relu else None, dtype, writes)
 
-    return [functools.partial(trial, *variant) for variant in _VARIANTS]
+    return [functools.partial(test, *variant) for variant in _VARIANTS]
 
 
-kernels = channel_kernels.Family("biases", _load, _trials)
+kernels = channel_kernels.KernelModule("biases", _load, _smoke_tests)
 
 
 def add_bias(data: torch.Tensor, bias: torch.Tensor, relu: bool = False) -> Optional[torch.Tensor]:

@@ -32,10 +32,10 @@ def gradient_sums(dout, out, dx, sums, rows, channels, part_rows, RECTIFIES: tl.
                   CHANNELS: tl.constexpr):
     """Write the sum of the gradient over each part of the rows: `sums` is (parts, channels).
 
-    With `RECTIFIES` the gradient counts as 0 where the ReLU's result `out` is 0; with `WRITES` that gradient is written to `dx`. An iteration
-    processes two tiles, for twice the memory in flight.
+    With `RECTIFIES` the gradient counts as 0 where the ReLU's result `out` is 0; with `WRITES` that gradient is written to `dx`. The last part is
+    first, as its rows are still cached. An iteration processes two tiles, for twice the memory in flight.
     """
-    part = tl.program_id(1)
+    part = tl.num_programs(1) - 1 - tl.program_id(1)
     c = tl.program_id(0) * CHANNELS + tl.arange(0, CHANNELS)
     r = tl.arange(0, ROWS)
     inside = c < channels

@@ -66,25 +66,26 @@ def partition(rows: int, channels: int, programs: int, most: int) -> tuple[int, 
     return -(-rows // part), part
 
 
-class Family:
-    """The kernels of a module, which are compiled and tested in a thread before they are used.
+class KernelModule:
+    """A module of kernels, which are compiled and tested in a thread before they are used.
 
     Parameters
     ----------
     layers : str
-        What they compute, for messages.
+        What the kernels compute, for messages.
     load : callable
-        Imports and returns the module, which imports triton.
-    trials : callable
+        Imports and returns the Python module, which imports triton.
+    smoke_tests : callable
         Takes a device and a type, and returns functions without arguments that start all kernels on small arrays, and raise if one fails.
     """
 
-    def __init__(self, layers: str, load: Callable[[], Any], trials: Callable[[torch.device, torch.dtype], Iterable[Callable[[], Any]]]):
-        self._layers, self._load, self.trials = layers, load, trials
+    def __init__(self, layers: str, load: Callable[[], Any],
+                 smoke_tests: Callable[[torch.device, torch.dtype], Iterable[Callable[[], Any]]]):
+        self._layers, self._load, self.smoke_tests = layers, load, smoke_tests
         self._usable: dict[tuple, bool] = {}
         self._threads: dict[tuple, threading.Thread] = {}
         self._compiled: dict[tuple, Any] = {}
-        _families.append(self)
+        _modules.append(self)
 
     def available(self, device: torch.device, dtype: torch.dtype = torch.float32) -> bool:
         """Return True if the kernels run on a device. The first call starts a thread that tests them; until it is done, torch's are to run."""
@@ -112,10 +113,10 @@ class Family:
             thread.join()
 
     def _test(self, device: torch.device, dtype: torch.dtype) -> None:
-        """Run the trials, and record if they succeed: Triton's compiler may lack a tool on this machine."""
+        """Run the smoke tests, and record if they succeed: Triton's compiler may lack a tool on this machine."""
         try:
-            for trial in self.trials(device, dtype):
-                trial()
+            for test in self.smoke_tests(device, dtype):
+                test()
                 if not threading.main_thread().is_alive():
                     return  # the program ends
         except Exception as error:  # of the compiler, the assembler or the driver
@@ -141,9 +142,9 @@ class Family:
             self._compiled[key] = compiled
 
 
-_families: list[Family] = []
+_modules: list[KernelModule] = []
 
 
 def compiling() -> bool:
-    """Return True while kernels of any family are being compiled: a graph captured now would not contain them."""
-    return any(family.compiling() for family in _families)
+    """Return True while kernels of any module are being compiled: a graph captured now would not contain them."""
+    return any(module.compiling() for module in _modules)
