@@ -33,6 +33,16 @@ def test_a_network_learns_the_same(cuda, options):
     same(found, trained(net, batches, mx.gpu(1), False, **options))
 
 
+def test_a_network_without_batch_norms_learns_the_same(cuda):
+    """Its biases are added in place, in memory that the captured graphs share."""
+    net = network(nn.Conv2D(4, 3, in_channels=2, activation="relu"), nn.Conv2D(4, 3, padding=1, in_channels=4, activation="relu"), nn.MaxPool2D(),
+                  nn.Conv2D(4, 1, in_channels=4), nn.Flatten(), nn.Dense(3, in_units=16))
+    batches = data(6, 5, 2, 6, 6)
+    found = trained(net, batches, mx.gpu(0), True)
+    assert [g.replays for g in cuda.graphs] == [5] * 4 and "fusion: 2 x bias + relu" in net.explain()
+    same(found, trained(net, batches, mx.gpu(1), False))
+
+
 def test_dropout_draws_other_numbers_in_each_step(cuda):
     net = nn.Dropout(0.5)
     net.hybridize(static_alloc=True, static_shape=True)

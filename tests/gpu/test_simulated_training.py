@@ -241,9 +241,23 @@ class Residual(nn.HybridBlock):
         return F.relu(self.norms[2](self.shortcut(x)) + y)
 
 
-def residual_steps(ctx, hybridize, dtype="float32"):
+class Plain(nn.HybridBlock):
+    """Convolutions with biases and no batch norm: two with ReLU, one of them before a pooling, and one alone."""
+
+    def __init__(self, **options):
+        super().__init__(**options)
+        with self.name_scope():
+            self.first, self.second, self.third = (nn.Conv2D(6, 3, padding=1, in_channels=c) for c in (2, 6, 6))
+
+    def hybrid_forward(self, F, x):
+        y = F.relu(self.first(x))
+        y = F.Pooling(F.relu(self.second(y)), kernel=(2, 2), stride=(2, 2), pool_type="max")
+        return F.tanh(self.third(y))
+
+
+def steps_of(block, ctx, hybridize, dtype="float32"):
     """Losses of two steps, the gradients of the last, weights and moving averages; what was done to the graph."""
-    net = Residual(prefix="block_")
+    net = block(prefix="block_")
     net.initialize(ctx=ctx)
     for name, p in net.collect_params().items():
         p.set_data(start([(name, p.shape)])[name] + float("gamma" in name))
@@ -267,14 +281,29 @@ def residual_steps(ctx, hybridize, dtype="float32"):
 def test_batch_norms_fused_on_a_gpu_train_as_their_operators(mirror, monkeypatch):
     monkeypatch.setenv("MXNET_BACKWARD_DO_MIRROR", mirror)
     with gpus() as (gpu, _):
-        expected, _ = residual_steps(gpu, False)
-        found, report = residual_steps(gpu, True)
+        expected, _ = steps_of(Residual, gpu, False)
+        found, report = steps_of(Residual, gpu, True)
     assert report[:5] == ["layout: 3 convolutions with channels last, 1 arrays reordered before and 1 after them",
                           "fusion: 1 x batch norm", "fusion: 1 x batch norm + relu", "fusion: 1 x batch norm + add + relu",
                           "fusion: 2 x bias of a convolution left to the batch norm behind it"]
     assert any("computed again in backward" in line for line in report) is (mirror == "1")
     for a, b in zip(found, expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("mirror", ["0", "1"])
+@pytest.mark.parametrize("dtype, tolerance", [("float32", 1e-3), ("float64", 1e-6)])
+def test_biases_fused_on_a_gpu_train_as_their_operators(dtype, tolerance, mirror, monkeypatch):
+    monkeypatch.setenv("MXNET_BACKWARD_DO_MIRROR", mirror)
+    with gpus() as (gpu, _):
+        expected, _ = steps_of(Plain, gpu, False, dtype)
+        found, report = steps_of(Plain, gpu, True, dtype)
+    assert report[:5] == ["layout: 3 convolutions with channels last, 1 arrays reordered before and 1 after them",
+                          "fusion: 1 x activation behind the maximum pooling", "fusion: 1 x bias", "fusion: 2 x bias + relu",
+                          "fusion: 1 x bias behind the maximum pooling"]
+    assert any("computed again in backward" in line for line in report) is (mirror == "1")
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance / 100)
 
 
 def test_a_fused_batch_norm_adds_the_bias_where_no_kernel_is(monkeypatch):

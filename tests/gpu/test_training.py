@@ -9,11 +9,13 @@ import torch
 import mxnet as mx
 from amp_state import switch_off
 from batch_norm_checks import TOLERANCES, faults, layer
+from bias_checks import ROUNDED, biased
 from gpu_checks import GPU, close, needs_gpu
 from kernel_limits import used_from
 from mxnet import autograd, gluon, nd
 from mxnet.contrib import amp
-from mxnet.kernels.nn import batch_norm_on_gpu, sgd_on_gpu
+from mxnet.kernels.nn import batch_norm_on_gpu, bias_on_gpu, sgd_on_gpu
+from mxnet.kernels.runtime import channel_kernels, triton_kernels
 from mxnet.ndarray import memory_format
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "benchmarks"))
@@ -187,7 +189,14 @@ def test_optimizers_compute_as_on_a_processor(name):
         close(weights[1], weights[0], 1e-5)
 
 
-needs_triton = pytest.mark.skipif(batch_norm_on_gpu._kernels() is None, reason="triton is not installed")
+needs_triton = pytest.mark.skipif(not triton_kernels.installed(), reason="triton is not installed")
+
+
+def compiled(kernels, dtype):
+    """Wait until the kernels of a module run."""
+    kernels.available(GPU.torch_device, dtype)
+    kernels.wait()
+    assert kernels.available(GPU.torch_device, dtype)
 
 
 @needs_triton
@@ -195,9 +204,7 @@ needs_triton = pytest.mark.skipif(batch_norm_on_gpu._kernels() is None, reason="
 @pytest.mark.parametrize("shape", [(8, 64, 56, 56), (8, 2048, 7, 7), (5, 24, 33, 35), (600, 100)])
 @pytest.mark.parametrize("dtype", sorted(TOLERANCES))
 def test_batch_norms_with_what_follows_them(dtype, shape, relu, residual, bias):
-    batch_norm_on_gpu.available(GPU.torch_device, getattr(torch, dtype))
-    batch_norm_on_gpu.wait()
-    assert batch_norm_on_gpu.available(GPU.torch_device, getattr(torch, dtype))
+    compiled(batch_norm_on_gpu.kernels, getattr(torch, dtype))
     for _ in range(2):  # as Triton compiles them, and as it has compiled them
         assert faults(*layer(shape, dtype, relu, residual, False, bias, device=GPU.torch_device), TOLERANCES[dtype]) == []
 
@@ -205,10 +212,9 @@ def test_batch_norms_with_what_follows_them(dtype, shape, relu, residual, bias):
 @needs_triton
 def test_a_network_trains_on_the_fused_batch_norms(monkeypatch):
     """In half precision, with biases before them and one batch norm in two that meets a residual."""
-    batch_norm_on_gpu.available(GPU.torch_device, torch.float16)
-    batch_norm_on_gpu.wait()
+    compiled(batch_norm_on_gpu.kernels, torch.float16)
     calls, function = [], batch_norm_on_gpu._Fused.apply
-    used_from(monkeypatch, 0, batch_norm_on_gpu)
+    used_from(monkeypatch, 0, channel_kernels)
     monkeypatch.setattr(batch_norm_on_gpu._Fused, "apply", lambda *a: calls.append((a[3] is not None, a[4] is not None, a[-1])) or function(*a))
     x, y = images()
     curves = []
@@ -225,6 +231,46 @@ def test_a_network_trains_on_the_fused_batch_norms(monkeypatch):
     assert sorted(set(calls)) == [(False, False, True), (False, True, False), (False, True, True), (True, False, True), (True, True, True)]
     assert curves[0][-1] < curves[0][0]
     np.testing.assert_allclose(curves[0], curves[1], rtol=2e-2)
+
+
+@needs_triton
+@pytest.mark.parametrize("relu", [False, True])
+@pytest.mark.parametrize("shape", [(8, 64, 56, 56), (8, 2048, 7, 7), (5, 24, 33, 35), (600, 100)])
+@pytest.mark.parametrize("dtype", sorted(TOLERANCES))
+def test_biases_with_the_relu_behind_them(dtype, shape, relu):
+    compiled(bias_on_gpu.kernels, getattr(torch, dtype))
+    for _ in range(2):  # as Triton compiles them, and as it has compiled them
+        assert faults(*biased(shape, dtype, relu, GPU.torch_device), TOLERANCES[dtype], ROUNDED) == []
+
+
+@needs_triton
+def test_a_network_without_batch_norms_trains_on_the_fused_biases(monkeypatch):
+    """In half precision, captured and not: convolutions with ReLU, with a pooling between them, and alone."""
+    compiled(bias_on_gpu.kernels, torch.float16)
+    calls, function = [], bias_on_gpu.kernels.start
+    used_from(monkeypatch, 0, channel_kernels)
+    monkeypatch.setattr(bias_on_gpu.kernels, "start", lambda name, *a: calls.append((name, a[-1][0])) or function(name, *a))
+    x, y = images()
+    curves = []
+    for options in ({"static_alloc": True, "static_shape": True}, {}, None):
+        mx.random.seed(0)
+        net = gluon.nn.HybridSequential()
+        net.add(gluon.nn.Conv2D(16, 3, padding=1, activation="relu"), gluon.nn.Conv2D(16, 3, padding=1, activation="relu"), gluon.nn.MaxPool2D(),
+                gluon.nn.Conv2D(16, 3, padding=1), gluon.nn.GlobalAvgPool2D(), gluon.nn.Dense(4))
+        net.initialize(mx.init.Xavier(), ctx=GPU)
+        net(x)
+        net.cast("float16")
+        if options is not None:
+            net.hybridize(**options)
+        trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.02, "multi_precision": True})
+        curves.append(train(net, trainer, x.astype("float16"), y, 8))
+        if options is not None:
+            assert all(line in net.explain() for line in ("fusion: 2 x bias + relu", "fusion: 1 x bias\n", "1 x bias behind the maximum pooling"))
+            assert {("add_bias", True), ("add_bias", False), ("gradient_sums", True), ("gradient_sums", False)} <= set(calls)
+            calls.clear()
+    assert not calls and curves[0][-1] < curves[0][0]
+    for curve_of_graph in curves[:2]:
+        np.testing.assert_allclose(curve_of_graph, curves[2], rtol=2e-2)
 
 
 @pytest.mark.parametrize("store", [None, "local", "device", "nccl"])

@@ -6,11 +6,13 @@ import mxnet as mx
 from kernel_limits import tuned_from, used_from
 from mxnet import kernels, nd
 from mxnet.graph import lower
-from mxnet.graph.passes import fusion
+from mxnet.graph.backends import registry
+from mxnet.graph.passes import fusion, pooling_order
 from mxnet.graph.program import copied
 from mxnet.kernels.conv import convolution
 from mxnet.kernels.nn import batch_norm as fused
-from residual import lowered, trained
+from mxnet.ops.nn.training_layers import add_bias
+from residual import lowered, numbers, trained
 
 
 @pytest.mark.parametrize("kernel", [True, False])
@@ -68,6 +70,95 @@ def test_a_bias_stays_where_the_convolution_is_read_otherwise():
     conv, out = biased()
     assert LEFT not in fusion.fuse_batch_norms(lowered(mx.sym.Group([out, conv])), on_gpu=True)
     assert LEFT not in fusion.fuse_batch_norms(lowered(out + mx.sym.mean(conv)), on_gpu=True)
+
+
+def convolved(x, name="conv", **attributes):
+    return mx.sym.Convolution(x, **{"kernel": (3, 3), "num_filter": 4, "pad": (1, 1), "name": name, **attributes})
+
+
+def pooled(x, **attributes):
+    return mx.sym.Pooling(x, **{"kernel": (2, 2), "stride": (2, 2), "pool_type": "max", **attributes})
+
+
+X = mx.sym.var("x")
+# Graphs with a bias that moves: the symbol, the lines of the report, and the targets behind the convolution, in order.
+MOVED = {
+    "relu": (mx.sym.relu(convolved(X)), ["1 x bias + relu"], "add_bias"),
+    "activation": (mx.sym.Activation(convolved(X, layout="NCHW"), act_type="relu"), ["1 x bias + relu"], "add_bias"),
+    "groups": (mx.sym.relu(convolved(mx.sym.concat(X, X), num_group=2)), ["1 x bias + relu"], "add_bias"),
+    "alone": (convolved(X), ["1 x bias"], "add_bias"),
+    "other activation": (mx.sym.tanh(convolved(X)), ["1 x bias"], "add_bias tanh"),
+    "pooling": (pooled(mx.sym.relu(convolved(X))), ["1 x bias + relu", "1 x bias behind the maximum pooling"], "Pooling add_bias"),
+    "padding": (pooled(mx.sym.relu(convolved(X)), kernel=(3, 3), pad=(1, 1), layout="NCHW"),
+                ["1 x bias + relu", "1 x bias behind the maximum pooling"], "Pooling add_bias"),
+    "pooling without relu": (pooled(convolved(X)), ["1 x bias", "1 x bias behind the maximum pooling"], "Pooling add_bias"),
+    "two poolings": (mx.sym.relu(pooled(pooled(convolved(X)), global_pool=True)), ["1 x bias + relu", "1 x bias behind the maximum pooling"],
+                     "Pooling Pooling add_bias"),
+    "average": (pooled(mx.sym.relu(convolved(X)), pool_type="avg"), ["1 x bias + relu"], "add_bias Pooling"),
+    "pooling of the padding": (pooled(convolved(X), pad=(1, 1), pooling_convention="full"), ["1 x bias"], "add_bias Pooling"),
+    "pooling of other axes": (pooled(convolved(X), layout="NHWC"), ["1 x bias"], "add_bias Pooling"),
+    "two readers": (mx.sym.relu(convolved(X)) + mx.sym.var("y"), ["1 x bias + relu"], "add_bias elemwise_add"),
+}
+
+
+def two_readers():
+    out = convolved(X)
+    return mx.sym.relu(out) + out
+
+
+MOVED["relu and another reader"] = two_readers(), ["1 x bias"], "add_bias relu elemwise_add"
+
+
+def names_behind(module, name):
+    nodes = list(module.graph.nodes)
+    at = next(i for i, n in enumerate(nodes) if n.meta.get("node") is not None and n.meta["node"].name == name)
+    return " ".join(n.meta["node"].op.name if "node" in n.meta else n.target.__name__ for n in nodes[at + 1:-1] if n.op == "call_function")
+
+
+def gradients(module, inputs):
+    leaves = [t.clone().requires_grad_() for t in inputs]
+    out, = module(*leaves)
+    return [out, *torch.autograd.grad(out, leaves, torch.cos(torch.arange(out.numel())).view(out.shape))]
+
+
+@pytest.mark.parametrize("name", MOVED)
+def test_on_gpus_biases_of_convolutions_are_added_with_the_relu_behind_them(name):
+    symbol, report, names = MOVED[name]
+    shapes = dict(zip(symbol.list_inputs(), symbol.infer_shape(x=(2, 4, 9, 8))[0]))
+    module, plain = lowered(symbol), lowered(symbol)
+    pooling_order.apply(module)
+    assert fusion.fuse_biases(module) == [f"fusion: {line}" for line in report]
+    fusion.rectify_in_place(module)
+    module.graph.lint()
+    assert names_behind(module, "conv") == names
+    assert fusion.fuse_biases(module) == []
+    inputs = [numbers(*shapes[n.meta["node"].name], seed=i) for i, n in enumerate(module.graph.nodes) if n.op == "placeholder"]
+    torch.testing.assert_close(gradients(module, inputs), gradients(plain, inputs), rtol=1e-4, atol=1e-5)
+
+
+UNMOVED = {
+    "no bias": mx.sym.relu(convolved(X, no_bias=True)), "channels last": mx.sym.relu(convolved(X, layout="NHWC")),
+    "one axis": mx.sym.relu(convolved(X, kernel=(3,), pad=(1,))), "three axes": mx.sym.relu(convolved(X, kernel=(1, 1, 1), pad=(0, 0, 0))),
+    "transposed": mx.sym.relu(mx.sym.Deconvolution(X, kernel=(2, 2), num_filter=4, no_bias=False, name="conv")),
+    "dense": mx.sym.relu(mx.sym.FullyConnected(X, num_hidden=4, name="conv"))}
+
+
+@pytest.mark.parametrize("name", UNMOVED)
+def test_biases_of_other_layers_stay(name):
+    module = lowered(UNMOVED[name])
+    assert fusion.fuse_biases(module) == []
+
+
+@pytest.mark.parametrize("device, training, biases", [("cuda", True, 1), ("cuda", False, 0), ("cpu", True, 0)])
+def test_biases_are_fused_for_training_on_gpus_alone_and_batch_norms_take_theirs_first(device, training, biases):
+    symbol = mx.sym.relu(convolved(biased()[1], "other"))
+    module = copied(lower(symbol.handle, training, torch.device("cpu")))
+    report = registry.prepare(module, torch.device(device), training=training)
+    assert sum("x bias + relu" in line for line in report) == biases and (LEFT in report) is (device == "cuda" and training)
+    assert sum(n.target is add_bias for n in module.graph.nodes) == biases
+    module = copied(lower(symbol.handle, training, torch.device("cpu")))
+    registry.prepare(module, torch.device(device), fuse=False, training=training)
+    assert not any(n.target is add_bias for n in module.graph.nodes)
 
 
 def test_on_gpus_batch_norms_are_fused_for_training_alone():

@@ -5,6 +5,9 @@ import torch
 import mxnet as mx
 from mxnet import autograd
 from mxnet.gluon import nn
+from mxnet.graph.passes import fusion, recomputation
+from mxnet.ops.nn.training_layers import add_bias
+from residual import lowered, numbers
 
 
 def network():
@@ -112,3 +115,32 @@ def test_a_graph_may_be_differentiated_again(monkeypatch):
     y.backward()
     np.testing.assert_array_equal(x.grad.asnumpy(), first)
     assert (first != 0).all()
+
+
+def test_a_part_that_begins_with_a_bias_does_not_overwrite_its_input():
+    out = mx.sym.var("x")
+    for i in range(9):
+        out = mx.sym.relu(mx.sym.Convolution(out, kernel=(1, 1), num_filter=2, name=f"conv{i}"))
+    module, plain = lowered(out), lowered(out)
+    fusion.fuse_biases(module)
+    recomputation.apply(module, True)
+    targets = [[n.target for n in part.module.graph.nodes if n.op == "call_function"] for part in module.children()]
+    assert any(part[:2] == [torch.clone, add_bias] for part in targets)
+    inputs = [numbers(1, 2, 3, 3, seed=0), *(numbers(*shape, seed=i) for i in range(9) for shape in ((2, 2, 1, 1), (2,)))]
+    results = []
+    for graph in (module, plain):
+        leaves = [t.clone().requires_grad_() for t in inputs]
+        out, = graph(*leaves)
+        results.append([out, *torch.autograd.grad(out.square().sum(), leaves)])
+    torch.testing.assert_close(*results)
+
+
+def test_force_mirroring_includes_operators_that_were_fused():
+    with mx.AttrScope(force_mirroring="True"):
+        out = mx.sym.relu(mx.sym.Convolution(mx.sym.var("x"), kernel=(1, 1), num_filter=2))
+        out = mx.sym.tanh(mx.sym.Convolution(mx.sym.BatchNorm(out), kernel=(1, 1), num_filter=2))
+    module = lowered(out)
+    fusion.fuse_batch_norms(module)
+    fusion.fuse_biases(module)
+    assert recomputation.marked(module)
+    assert recomputation.apply(module, False) == ["memory: 1 parts with 6 operators are computed again in backward"]

@@ -6,17 +6,17 @@ import importlib.util
 import itertools
 import json
 import os
-import pathlib
 import subprocess
 import sys
-import threading
-import types
 
 import pytest
 import torch
 
 from batch_norm_checks import TOLERANCES, arranged, faults, layer
+from kernel_limits import used_from
 from mxnet.kernels.nn import batch_norm_on_gpu as on_gpu
+from mxnet.kernels.runtime import channel_kernels
+from triton_programs import interpreted_results, repair_interpreter
 
 needs_triton = pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="triton is not installed, which torch for CUDA brings")
 SIZES = {"odd": (3, 7, 5, 9), "few channels": (2, 3, 31, 33), "one tile": (1, 64, 8, 8),
@@ -109,23 +109,21 @@ def second_derivatives():
     return found
 
 
-OTHERS = {f.__name__: f for f in (constant_channel, far_mean, nan_and_infinity, only_what_is_needed, gradient_in_another_order, second_derivatives)}
+def smoke_tests():
+    """What is tested at first use runs."""
+    return [test() is None for dtype in channel_kernels.TYPES for test in on_gpu.kernels.smoke_tests(torch.device("cpu"), dtype)]
+
+
+OTHERS = {f.__name__: f for f in (constant_channel, far_mean, nan_and_infinity, only_what_is_needed, gradient_in_another_order, second_derivatives,
+                                  smoke_tests)}
 
 
 def main():
     """Write what each case differs in, as JSON."""
-    from triton.runtime import interpreter
-
-    patch = interpreter._patch_lang_tensor
-
-    def patched(tensor, *rest):  # NumPy 2.4 makes no number of an array with one axis, as the interpreter of triton 3.6 asks
-        patch(tensor, *rest)
-        tensor.__index__ = lambda self: self.handle.data.item()
-
-    interpreter._patch_lang_tensor = patched
-    on_gpu._WORTHWHILE = 0
+    repair_interpreter()
+    used_from(pytest.MonkeyPatch(), 0, channel_kernels)
     found = {"as large GPUs are shared": faults(*layer((4, 130, 23, 29), "float32", True, True, False, True), TOLERANCES["float32"])}
-    on_gpu._PARTS, on_gpu._PROGRAMS = 16, (4, 3)  # few programs with several tiles each, as many take the interpreter long
+    channel_kernels.PARTS, channel_kernels.PROGRAMS = 16, (4, 3)  # few programs with several tiles each, as many take the interpreter long
     for dtype, size, *flags in CASES:
         found[name_of((dtype, size, *flags))] = faults(*layer(SIZES_ONCE[size], dtype, *flags), TOLERANCES[dtype])
     torch.manual_seed(0)
@@ -140,10 +138,7 @@ def name_of(case):
 
 @pytest.fixture(scope="module")
 def interpreted():
-    env = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
-    run = subprocess.run([sys.executable, str(pathlib.Path(__file__))], capture_output=True, text=True, env=env, timeout=240)
-    assert run.returncode == 0, run.stderr
-    return json.loads(run.stdout)
+    return interpreted_results(__file__)
 
 
 @needs_triton
@@ -156,23 +151,6 @@ def test_the_kernels_compute_what_torch_does_in_double_precision(name, interpret
 @pytest.mark.parametrize("name", OTHERS)
 def test_the_kernels_at_the_edges(name, interpreted):
     assert interpreted[name] == [True] * len(interpreted[name]) and interpreted[name]
-
-
-@pytest.mark.parametrize("rows, channels", [(1, 1), (5, 3), (401408, 64), (100352, 512), (6272, 2048), (6272, 512), (1000, 4096), ((1 << 30), 64),
-                                            (1 << 14, 1 << 16)])
-@pytest.mark.parametrize("programs, most", [(on_gpu._PROGRAMS[0], on_gpu._PARTS), (on_gpu._PROGRAMS[1], 1 << 30)])
-def test_all_rows_are_shared_among_few_enough_parts_of_whole_tiles(rows, channels, programs, most):
-    height, width = on_gpu._blocks(channels)
-    parts, part = on_gpu._partition(rows, channels, programs, most)
-    assert height * width == on_gpu._TILE and width <= 64 and 8 <= width
-    assert part % height == 0 and (parts - 1) * part < rows <= parts * part
-    assert 1 <= parts <= min(most, programs) and parts <= 65535
-
-
-def test_large_layers_give_every_multiprocessor_several_programs():
-    for rows, channels in [(401408, 64), (401408, 256), (100352, 128), (100352, 512), (25088, 1024), (6272, 512), (6272, 2048)]:
-        columns = -(-channels // on_gpu._blocks(channels)[1])
-        assert columns * on_gpu._partition(rows, channels, on_gpu._PROGRAMS[0], on_gpu._PARTS)[0] >= 4 * 132
 
 
 def arguments(**changed):
@@ -192,80 +170,15 @@ WRONG = {
 
 @pytest.mark.parametrize("name", WRONG)
 def test_what_does_not_fit_is_left_to_torch(name, monkeypatch):
-    monkeypatch.setattr(on_gpu, "available", lambda device, dtype: dtype in on_gpu._TYPES)
+    monkeypatch.setattr(on_gpu.kernels, "available", lambda device, dtype: True)
     monkeypatch.setattr(on_gpu._Fused, "apply", lambda *_: "the kernels")
     assert on_gpu.batch_norm(**arguments()) == "the kernels"
     assert on_gpu.batch_norm(**arguments(**WRONG[name])) is None
 
 
-def gpu_that_runs(forward, monkeypatch):
-    """A GPU with Triton where there is none: its forward kernel is a function, and nothing is known of it yet."""
-    monkeypatch.setattr(on_gpu, "_usable", {})
-    monkeypatch.setattr(on_gpu, "_compiling", {})
-    monkeypatch.setattr(on_gpu, "_kernels", lambda: "some")
-    monkeypatch.setattr(on_gpu, "_interpreted", lambda: False)
-    monkeypatch.setattr(on_gpu, "_forward", forward)
-    monkeypatch.setattr(on_gpu, "_backward", lambda *_: None)
-    monkeypatch.setattr(on_gpu, "_on", lambda device: torch.no_grad())
-    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (9, 0))
-    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
-    for name in ("zeros", "ones"):
-        monkeypatch.setattr(torch, name, lambda *sizes, make=getattr(torch, name), device=None, **options: make(*sizes, **options))
-    return torch.device("cuda", 0)
-
-
-def test_kernels_that_fail_are_tried_once_and_torch_computes(monkeypatch, caplog):
-    tried = []
-
-    def forward(*arguments):
-        tried.append(arguments)
-        raise RuntimeError("Failed to find C compiler")
-
-    device = gpu_that_runs(forward, monkeypatch)
-    for _ in range(2):
-        assert not on_gpu.available(device, torch.float16)
-        on_gpu.wait()
-        assert not on_gpu.compiling() and len(tried) == 1
-    assert caplog.messages == ["batch norms train on torch's kernels, as Triton's fail on cuda:0: Failed to find C compiler"]
-    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (7, 5))
-    assert not on_gpu.available(device, torch.float32) and not on_gpu.available(device, torch.float64) and len(tried) == 1
-
-
-class Kernel:
-    """Stands for a kernel of Triton's, and for what it compiles; `calls` has who was started, with which grid and arguments."""
-
-    def __init__(self, name, calls, compiles=True):
-        self.name, self.calls, self.compiles = name, calls, compiles
-
-    def __getitem__(self, grid):
-        def start(*arguments, **options):
-            self.calls.append((self.name, grid, arguments, options))
-            return Kernel("compiled", self.calls, False) if self.compiles else None
-
-        return start
-
-
-def test_triton_is_asked_once_for_what_it_has_compiled(monkeypatch):
-    calls, device = [], torch.device("cpu")
-    monkeypatch.setattr(on_gpu, "_started", {})
-    monkeypatch.setattr(on_gpu, "_kernels", lambda: types.SimpleNamespace(normalize=Kernel("normalize", calls)))
-    x = torch.zeros(65, device=device)
-
-    def started(tensors, channels, constants):
-        on_gpu._start("normalize", (1, 2, 1), tensors, channels, (7, channels), constants)
-        return calls[-1][0]
-
-    assert started((x, x), 64, (True, 32)) == "normalize" and started((x, x), 128, (True, 32)) == "compiled"
-    assert calls[-1][1:] == ((1, 2, 1), (x, x, 7, 128, True, 32), {}) and calls[0][3] == {"num_warps": 8}
-    for other in [((x, x.half()), 64, (True, 32)), ((x, x), 24, (True, 32)), ((x, x), 64, (False, 32))]:
-        assert [started(*other), started(*other)] == ["normalize", "compiled"]
-    for odd in [((x, x[1:]), 64, (True, 32)), ((x, x), 1, (True, 32))]:  # Triton looks at each
-        assert [started(*odd), started(*odd)] == ["normalize", "normalize"]
-
-
 def test_without_triton_no_kernel_is_available(monkeypatch):
-    monkeypatch.setattr(on_gpu, "_kernels", lambda: None)
-    assert not on_gpu.available(torch.device("cuda", 0), torch.float16)
+    monkeypatch.setattr(channel_kernels, "installed", lambda: False)
+    assert not on_gpu.kernels.available(torch.device("cuda", 0), torch.float16)
     assert on_gpu.batch_norm(**arguments()) is None
 
 
@@ -273,23 +186,6 @@ def test_triton_is_not_imported_with_mxnet():
     code = "import sys, mxnet; print('triton' in sys.modules)"
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, timeout=120).stdout == "False\n"
-
-
-
-def test_nobody_waits_for_the_compiler(monkeypatch):
-    """Torch's kernels compute until a thread has compiled; then the others do."""
-    compiled, ended = [], threading.Event()
-
-    def forward(*arguments):
-        ended.wait(60)
-        compiled.append(arguments)
-        return arguments[0], arguments[3], arguments[3]
-
-    device = gpu_that_runs(forward, monkeypatch)
-    assert not on_gpu.available(device, torch.float32) and not on_gpu.available(device, torch.float32) and on_gpu.compiling()
-    ended.set()
-    on_gpu.wait()
-    assert on_gpu.available(device, torch.float32) and not on_gpu.compiling() and len(compiled) == len(on_gpu._VARIANTS)
 
 
 if __name__ == "__main__":

@@ -5,15 +5,12 @@ Numbers of real GPUs are compared in tests/gpu/test_training.py.
 import importlib.util
 import itertools
 import json
-import os
-import pathlib
-import subprocess
-import sys
 
 import pytest
 import torch
 
 from mxnet.kernels.nn import sgd_on_gpu
+from triton_programs import interpreted_results, repair_interpreter
 
 needs_triton = pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="triton is not installed, which torch for CUDA brings")
 SHAPES = (1,), (3, 5), (200,), (64,), (0,), (65,)  # of weights; a piece is 64 elements
@@ -46,15 +43,7 @@ def step(case):
 
 
 def main():
-    from triton.runtime import interpreter
-
-    patch = interpreter._patch_lang_tensor
-
-    def patched(tensor, *rest):  # NumPy 2.4 makes no number of an array with one axis, as the interpreter of triton 3.6 asks
-        patch(tensor, *rest)
-        tensor.__index__ = lambda self: self.handle.data.item()
-
-    interpreter._patch_lang_tensor = patched
+    repair_interpreter()
     sgd_on_gpu._PIECE, sgd_on_gpu._BLOCK = 64, 16
     torch.manual_seed(0)
     print(json.dumps({case: step(case) for case in CASES}))
@@ -62,10 +51,7 @@ def main():
 
 @pytest.fixture(scope="module")
 def interpreted():
-    env = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
-    run = subprocess.run([sys.executable, str(pathlib.Path(__file__))], capture_output=True, text=True, env=env, timeout=240)
-    assert run.returncode == 0, run.stderr
-    return json.loads(run.stdout)
+    return interpreted_results(__file__)
 
 
 @needs_triton

@@ -69,7 +69,7 @@ def prepare(module: fx.GraphModule, device: torch.device, fuse: bool = True, exa
 
     With `exact` convolutions run on the direct kernel only, not on kernels with fewer multiplications, nor on those that split numbers;
     ``MXNET_CONVOLUTION_ALGORITHM=exact`` sets this for all graphs. With `training` fully connected layers and cross entropies are fused for
-    their gradients; in inference backends do that with constant weights.
+    their gradients, and on GPUs biases of convolutions; in inference backends do that with constant weights.
     """
     if device.type not in ("cpu", "cuda") or not environment.get_bool("MXNET_USE_FUSION"):
         return []
@@ -77,8 +77,10 @@ def prepare(module: fx.GraphModule, device: torch.device, fuse: bool = True, exa
     report += ordered
     if device.type == "cuda":
         # Our own convolutions are for CPUs, and cuDNN reads the parameters of recurrent layers from one vector.
-        report += fusion.fuse_batch_norms(module, on_gpu=True) + pooling_order.apply(module) + fusion.rectify_in_place(module) if fuse else []
-        report += attention.apply(module) + amp_casts.together(module) if fuse else []
+        if fuse:
+            report += fusion.fuse_batch_norms(module, on_gpu=True) + pooling_order.apply(module)
+            report += (fusion.fuse_biases(module) if training else []) + fusion.rectify_in_place(module)
+            report += attention.apply(module) + amp_casts.together(module)
     elif fuse:
         report += mlp_training.apply(module) + cross_entropy.apply(module) if training else []
         report += fusion.apply(module, exact or asks_for_exact()) if ordered else fusion.rectify_in_place(module)

@@ -1,5 +1,5 @@
-"""The fusion passes for torch: batch norm with the addition and the ReLU behind it; ReLU in place; convolutions on our own kernels, which
-cast their weights while reading them."""
+"""The fusion passes for torch: batch norm with the addition and the ReLU behind it; the bias of a convolution with ReLU; ReLU in place;
+convolutions on our own kernels, which cast their weights while reading them."""
 
 import torch
 from torch import fx
@@ -7,7 +7,8 @@ from torch import fx
 from ...ops.elemwise.unary import amp_cast
 from ...ops.nn import normalization
 from ...ops.nn.convolution import convolution
-from ...ops.nn.training_layers import ConvolutionLayer, batch_norm
+from ...ops.nn.pooling import pooling
+from ...ops.nn.training_layers import ConvolutionLayer, add_bias, batch_norm
 from ..instrumentation import record_origins
 from ..program import FxNode, attributes_of, calls, holds, operator_of
 from . import pooling_order
@@ -71,10 +72,13 @@ def _bias_before(node: FxNode) -> FxNode:
     source = node.args[0]
     if not calls(source, convolution) or len(source.args) != 3 or _only_user(source) is not node:
         return None
-    if (attributes_of(source)["layout"] or "NC")[1] != "C":
-        return None
-    bias = source.args[2]
-    source.args, source.kwargs = source.args[:2], {**source.kwargs, "no_bias": True}
+    return _without_bias(source) if (attributes_of(source)["layout"] or "NC")[1] == "C" else None
+
+
+def _without_bias(node: FxNode) -> FxNode:
+    """Remove the bias of a convolution, and return it."""
+    bias = node.args[2]
+    node.args, node.kwargs = node.args[:2], {**node.kwargs, "no_bias": True}
     return bias
 
 
@@ -113,3 +117,41 @@ def fuse_batch_norms(module: fx.GraphModule, on_gpu: bool = False) -> list[str]:
                 graph.erase_node(gone)
     report = [f"fusion: {count} x batch norm{kind}" for kind, count in counts.items() if count]
     return report + [f"fusion: {biases} x bias of a convolution left to the batch norm behind it"] * bool(biases)
+
+
+def fuse_biases(module: fx.GraphModule) -> list[str]:
+    """Add the biases of two-dimensional convolutions by an operator of their own, with the ReLU behind it: for training on GPUs.
+
+    Runs behind `fuse_batch_norms`, which includes biases before batch norms, and `pooling_order`: as a constant for each channel moves no maximum,
+    the bias is added behind a maximum pooling.
+    """
+    graph = module.graph
+    counts, pooled = {"": 0, " + relu": 0}, 0
+    for node in list(graph.nodes):
+        if not convolves(node) or len(node.args) != 3:
+            continue
+        bias, last = _without_bias(node), node
+        while _pools_channels(_only_user(last)):
+            last = _only_user(last)
+        user = _only_user(last)
+        relu = user is not None and holds(user, "is_relu")
+        with graph.inserting_after(last):
+            fused = graph.call_function(add_bias, (), {"relu": relu})
+        replaced = user if relu else last
+        replaced.replace_all_uses_with(fused)
+        fused.args = (last, bias)
+        record_origins(fused, user if relu else node)
+        if relu:
+            graph.erase_node(user)
+        counts[" + relu" if relu else ""] += 1
+        pooled += last is not node
+    report = [f"fusion: {count} x bias{kind}" for kind, count in counts.items() if count]
+    return report + [f"fusion: {pooled} x bias behind the maximum pooling"] * bool(pooled)
+
+
+def _pools_channels(node: FxNode) -> bool:
+    """Return True for a maximum pooling that adding a constant for each channel commutes with."""
+    if not calls(node, pooling):
+        return False
+    attributes = attributes_of(node)
+    return attributes["layout"] in (None, "NCHW") and pooling_order.takes_each_maximum(attributes)

@@ -17,7 +17,7 @@ def apply(module: fx.GraphModule) -> list[str]:
     """Exchange each such activation and the maximum pooling that alone reads it; return the lines of a report."""
     graph, count = module.graph, 0
     for node in list(graph.nodes):
-        if not calls(node, pooling) or not _takes_each_maximum(attributes_of(node)):
+        if not calls(node, pooling) or not takes_each_maximum(attributes_of(node)):
             continue
         source: FxNode = node.args[0]
         while _never_decreases(source) and len(source.users) == 1:
@@ -39,7 +39,7 @@ def _never_decreases(node: object) -> bool:
     return holds(node, "is_relu") or calls(node, sigmoid, tanh)
 
 
-def _takes_each_maximum(attributes: dict) -> bool:
+def takes_each_maximum(attributes: dict) -> bool:
     """Return True for a maximum pooling of which each window holds a value: what stands in the padding is no activation's result."""
     if attributes["pool_type"] != "max":
         return False

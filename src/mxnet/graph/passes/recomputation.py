@@ -13,9 +13,9 @@ from torch import fx
 from torch.utils import checkpoint
 
 from ...ndarray import dispatch
-from ...ops.nn.training_layers import batch_norm
+from ...ops.nn.training_layers import add_bias, batch_norm
 from ...ops.registry import get as operators_get
-from ..instrumentation import instrumented
+from ..instrumentation import instrumented, nodes_of
 from ..program import FxNode, is_stochastic, item, operator_of
 from .fusion import rectify
 
@@ -83,8 +83,7 @@ def apply(module: fx.GraphModule, everywhere: bool) -> list[str]:
 
 
 def _is_marked(node: FxNode) -> bool:
-    symbol_node = node.meta.get("node")
-    return symbol_node is not None and str(symbol_node.attrs.get("__force_mirroring__", "")).lower() in ("true", "1")
+    return any(str(n.attrs.get("__force_mirroring__", "")).lower() in ("true", "1") for n in nodes_of(node))
 
 
 def _runs(nodes: Sequence[FxNode], everywhere: bool) -> list[list[FxNode]]:
@@ -143,12 +142,10 @@ def _replace(module: fx.GraphModule, part: list[FxNode], name: str) -> None:
         op = operators_get("BatchNorm") if node.target is batch_norm else operator_of(node)  # fused, it writes to the same inputs
         if op is not None and op.mutates:
             written |= {node.args[i] for i in op.mutated_indices if i < len(node.args)}
-        if node.target is rectify and node.args[0] not in inside:
-            copied = graph.call_function(torch.clone, (env[node.args[0]],))  # a part's inputs are needed again
-            env[node] = graph.call_function(rectify, (copied,))
-            env[node].meta = dict(node.meta)
-        else:
-            env[node] = graph.node_copy(node, lambda n: env[n])
+        env[node] = graph.node_copy(node, lambda n: env[n])
+        if node.target in (rectify, add_bias) and node.args[0] not in inside:
+            with graph.inserting_before(env[node]):
+                env[node].update_arg(0, graph.call_function(torch.clone, (env[node.args[0]],)))  # a part's inputs are needed again
     graph.output(tuple(env[n] for n in results))
     module.add_submodule(name, Part(fx.GraphModule(module, graph), [i for i, n in enumerate(given) if n in written]))
     with module.graph.inserting_after(part[-1]):

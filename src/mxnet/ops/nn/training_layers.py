@@ -10,6 +10,7 @@ from ...kernels.conv import convolution as direct
 from ...kernels.gemm import mlp_training
 from ...kernels.nn import batch_norm as fused
 from ...kernels.nn import batch_norm_on_gpu as fused_on_gpu
+from ...kernels.nn import bias_on_gpu
 from ...kernels.nn import softmax as softmax_kernels
 from ..indexing import pick
 from ..reduce import mean, reduced_axes
@@ -105,6 +106,15 @@ class BatchNorm(ExplicitLayer):
 
 
 batch_norm = BatchNorm()
+
+
+def add_bias(data: torch.Tensor, bias: torch.Tensor, relu: bool = False) -> torch.Tensor:
+    """Overwrite `data` (N, C, ...), which nothing else reads, by ``relu(data + bias)``, and return it; `bias` is (C,), the ReLU is optional."""
+    out = bias_on_gpu.add_bias(data, bias, relu) if data.is_cuda else None
+    if out is None:
+        out = data.add_(bias.view(data.shape[1], *[1] * (data.dim() - 2)))
+        out = torch.relu_(out) if relu else out
+    return out
 
 
 def _in_shape(tensor: torch.Tensor, shape: tuple[int, ...]) -> torch.Tensor:

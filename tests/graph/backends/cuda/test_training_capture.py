@@ -9,6 +9,7 @@ import torch
 import mxnet as mx
 from mxnet.graph import GraphRunner
 from mxnet.graph.backends.cuda import training_capture
+from mxnet.kernels.runtime import channel_kernels
 from mxnet.ndarray import memory_format
 from mxnet.ops import random_state
 from recorded import record_of
@@ -61,6 +62,14 @@ def test_the_first_step_runs_as_ever_and_the_others_are_replays(cuda):
     assert [g.replays for g in cuda.graphs] == [3, 3]
     assert "native, captured as CUDA graphs of the forward and the backward pass (1 x)" in runner.explain()
     assert "gradients on cuda:0 for (3, 4):" in runner.explain()
+
+
+def test_nothing_is_captured_while_kernels_are_compiled(cuda, monkeypatch):
+    runner, own = GraphRunner(network(), fixed_shape=True), weights()
+    for compiling in (True, True, False, False):
+        monkeypatch.setattr(channel_kernels, "compiling", lambda compiling=compiling: compiling)
+        torch.testing.assert_close(step(runner, numbers(3, 4), own), expected(numbers(3, 4), *own))
+        assert len(cuda.graphs) == (0 if compiling else 2)
 
 
 def test_results_and_gradients_are_not_overwritten_by_the_next_pass():

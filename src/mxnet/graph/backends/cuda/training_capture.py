@@ -16,7 +16,7 @@ import torch
 from torch import fx
 
 from .... import environment
-from ....kernels.nn import batch_norm_on_gpu
+from ....kernels.runtime import channel_kernels
 from ....ndarray import dispatch, memory_format
 from ....ops import differentiation, random_state
 from ....ops.grad_mode import enable_grad
@@ -164,7 +164,7 @@ class Captured:
             return instrumented(self._native)(*inputs)
         if self._patience > 0:
             self._patience -= 1
-        elif batch_norm_on_gpu.compiling():
+        elif channel_kernels.compiling():
             pass
         elif self.obstacle is None and not graph_capture.cuda.is_current_stream_capturing():
             with _lock:
