@@ -2,6 +2,7 @@
 import numpy as np
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 import mxnet as mx
 from kernel_limits import used_from
@@ -398,7 +399,9 @@ def with_mask(scores):
 @pytest.mark.parametrize("make, special", [
     (selfatt, {}), (encdec, {}), (dots, {}), (lambda: encdec(lambda scores: scores * 0.5), {}),
     (lambda: dots(with_mask), {"mask": numbers(4, 12, 9, seed=5, dtype=torch.float32)}),
-    (lambda: dots(with_mask), {"mask": numbers(1, 1, 9, seed=5, dtype=torch.float32)})])
+    (lambda: dots(with_mask), {"mask": numbers(1, 1, 9, seed=5, dtype=torch.float32)}),
+    (lambda: encdec(with_mask), {"mask": numbers(1, 1, 9, seed=5, dtype=torch.float32)}),
+    (lambda: encdec(with_mask), {"mask": numbers(4, 1, 9, seed=5, dtype=torch.float32)})])
 def test_on_a_gpu_torchs_attention_is_called(make, special, on_gpu):
     symbol = make()
     inputs = inputs_of(symbol, torch.float32, **special)
@@ -410,6 +413,36 @@ def test_on_a_gpu_torchs_attention_is_called(make, special, on_gpu):
     with torch.no_grad():
         torch.testing.assert_close(module.forward(*inputs)[0], plain.forward(*inputs)[0], rtol=1e-4, atol=1e-5)
     assert len(on_gpu) == 2
+
+
+class Operators(TorchDispatchMode):
+    """Counts the operators that read or write memory."""
+
+    def __init__(self):
+        super().__init__()
+        self.names = []
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        name = function.overloadpacket.__name__
+        if name not in ("transpose", "permute", "view", "detach", "unbind", "_unsafe_view"):
+            self.names.append(name)
+        return function(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("batch_first", [True, False])
+def test_on_a_gpu_interleaved_projections_are_read_in_place(batch_first, on_gpu):
+    module = module_of(selfatt())
+    attention.apply(module)
+    module.recompile()
+    projections = numbers(*((4, 7) if batch_first else (7, 4)), 24, seed=1, dtype=torch.float32).requires_grad_()
+    with Operators() as forward:
+        out = module.forward(projections.transpose(0, 1) if batch_first else projections)[0]
+    above = torch.ones(4, 7, 8).transpose(0, 1)
+    with Operators() as backward:
+        gradient, = torch.autograd.grad(out, projections, above)
+    assert forward.names == ["_scaled_dot_product_flash_attention_for_cpu"]
+    assert backward.names == ["_scaled_dot_product_flash_attention_for_cpu_backward", "stack"]
+    assert out.shape == (7, 4, 8) and gradient.is_contiguous()
 
 
 def test_on_a_gpu_too_gradients_can_be_differentiated_and_taken_again(on_gpu):

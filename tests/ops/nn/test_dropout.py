@@ -1,9 +1,12 @@
 """Dropout."""
+import numpy as np
 import pytest
 import torch
 
+import mxnet as mx
 from mxnet import MXNetError
 from mxnet.ops import get, random_state
+from simulated_gpus import gpus
 
 DROPOUT = get("Dropout")
 
@@ -56,3 +59,24 @@ def test_half_precision():
 def test_axes_count_from_the_front(axes):
     with pytest.raises(MXNetError, match=r"Dropout: `axes` must be from 0 to 1 for 2-D data, received \("):
         DROPOUT(torch.ones(2, 3), axes=axes)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "float64"])
+def test_on_a_gpu_a_mask_of_bytes_drops_data_and_gradients(dtype):
+    with gpus():
+        x = mx.nd.array(np.arange(1, 4001).reshape(4, 1000) % 1000 + 1, ctx=mx.gpu(0), dtype=dtype)
+        x[0, 0] = np.nan
+        x.attach_grad()
+        with mx.autograd.record():
+            y = mx.nd.Dropout(x, p=0.25)
+        y.backward(retain_graph=True)
+        values, gradient = y.asnumpy(), x.grad.asnumpy()
+        assert np.isnan(values[0, 0]) and y.dtype == np.dtype(dtype)  # as with MXNet, which multiplies by 0
+        values[0, 0], x[0, 0] = gradient[0, 0], 1
+        assert set(np.unique(gradient).tolist()) == {0, float(np.float32(4 / 3).astype(dtype))}
+        np.testing.assert_allclose(values, x.asnumpy() * gradient, rtol=1e-3)
+        assert 0.7 < (gradient > 0).mean() < 0.8
+        y.backward()
+        np.testing.assert_array_equal(x.grad.asnumpy(), gradient)
+        rows = mx.nd.Dropout(mx.nd.ones((8, 50), ctx=mx.gpu(0)), p=0.5, axes=(1,), mode="always").asnumpy()
+        assert (rows == rows[:, :1]).all()

@@ -88,6 +88,14 @@ class _Attention(typing.NamedTuple):
             return queries, keys if self.transposed else keys.mT, values
         return [part for s, count in zip(sources, _COUNTS[len(sources)]) for part in _parts(s, self.heads, count)]
 
+    def shapes(self, *sources: torch.Tensor) -> list[tuple[int, ...]]:
+        """Return the shapes of the results of `split`, which copies where memory is in another order."""
+        if self.heads is None:
+            queries, keys, values = ((math.prod(s.shape[:-2]), *s.shape[-2:]) for s in sources)
+            return [queries, keys if self.transposed else (keys[0], keys[2], keys[1]), values]
+        return [(s.shape[1] * self.heads, s.shape[0], s.shape[2] // (self.heads * count))
+                for s, count in zip(sources, _COUNTS[len(sources)]) for _ in range(count)]
+
     def factor(self, size: int) -> float:
         """Return the factor of queries of this size."""
         return self.scale if self.heads is None else self.scale / math.sqrt(size)
@@ -266,28 +274,33 @@ def _fit_together(plan: _Attention, sources: Sequence[torch.Tensor]) -> bool:
         return False
     if plan.heads is None and (sources[0].dim() < 3 or any(s.shape[:-2] != sources[0].shape[:-2] for s in sources)):
         return False
-    queries, keys, values = plan.split(*(s.detach() for s in sources))
-    return keys.shape[0] == queries.shape[0] and keys.shape[2] == queries.shape[2] and keys.shape[:2] == values.shape[:2]
+    queries, keys, values = plan.shapes(*sources)
+    return keys[0] == queries[0] and keys[2] == queries[2] and keys[:2] == values[:2]
 
 
 def _suits(plan: _Attention, sources: Sequence[torch.Tensor], mask: torch.Tensor | None, length: torch.Tensor | None) -> bool:
     """Return True if the blocks apply: consistent shapes and types, no gradient for the mask, and enough scores."""
     if any(s.device.type != "cpu" or not s.is_floating_point() for s in sources) or not _fit_together(plan, sources):
         return False
-    queries, keys, values = plan.split(*(s.detach() for s in sources))
-    count, rows, size = queries.shape
-    if queries.dtype is not keys.dtype:
+    (count, rows, size), keys, values = plan.shapes(*sources)
+    queries_type, keys_type, values_type = _types(sources)
+    if queries_type is not keys_type:
         return False
-    if count * rows * keys.shape[1] < _WORTHWHILE or not size or not values.shape[2]:
+    if count * rows * keys[1] < _WORTHWHILE or not size or not values[2]:
         return False
-    wide = _cast(queries.dtype, plan.cast)
-    if _cast(values.dtype, plan.value_cast) is not wide:
+    wide = _cast(queries_type, plan.cast)
+    if _cast(values_type, plan.value_cast) is not wide:
         return False
-    scores = (*(sources[0].shape[:-2] if plan.heads is None else (count,)), rows, keys.shape[1])
+    scores = (*(sources[0].shape[:-2] if plan.heads is None else (count,)), rows, keys[1])
     if mask is not None and (mask.dtype is not wide or mask.requires_grad or len(scores) != 3 or mask.dim() > 3
                              or any(m not in (1, s) for m, s in zip(mask.shape[::-1], scores[::-1]))):
         return False
     return length is None or not length.is_floating_point() and length.shape == scores[:-1]
+
+
+def _types(sources: Sequence[torch.Tensor]) -> list[torch.dtype]:
+    """Return the types of queries, keys and values."""
+    return [s.dtype for s, count in zip(sources, _COUNTS.get(len(sources), (1, 1, 1))) for _ in range(count)]
 
 
 def _on_gpu(sources: Sequence[torch.Tensor]) -> bool:
@@ -298,22 +311,41 @@ def _suits_torch(plan: _Attention, sources: Sequence[torch.Tensor], mask: torch.
     """Return True if torch's attention computes the same on a GPU."""
     if plan.p or length is not None or plan.cast is not None or plan.value_cast is not None or not _fit_together(plan, sources):
         return False
-    queries, keys, values = plan.split(*(s.detach() for s in sources))
-    if not queries.dtype is keys.dtype is values.dtype or queries.dtype not in (torch.float16, torch.bfloat16, torch.float32):
+    queries_type, keys_type, values_type = _types(sources)
+    if not queries_type is keys_type is values_type or queries_type not in (torch.float16, torch.bfloat16, torch.float32):
         return False
-    if queries.dtype is torch.float32 and not tensor_cores.suits(*sources):  # its kernels multiply as TF32
+    if queries_type is torch.float32 and not tensor_cores.suits(*sources):  # its kernels multiply as TF32
         return False
-    scores = queries.shape[0], queries.shape[1], keys.shape[1]
-    return mask is None or (mask.dtype is queries.dtype and not mask.requires_grad and mask.dim() == 3
+    queries, keys, _ = plan.shapes(*sources)
+    scores = queries[0], queries[1], keys[1]
+    return mask is None or (mask.dtype is queries_type and not mask.requires_grad and mask.dim() == 3
                             and all(m in (1, s) for m, s in zip(mask.shape, scores)))
 
 
 def _by_torch(plan: _Attention, mask: torch.Tensor | None, sources: Sequence[torch.Tensor]) -> torch.Tensor:
-    queries, keys, values = (part.unsqueeze(0) for part in plan.split(*sources))
+    queries, keys, values = _for_torch(plan, sources)
     if mask is not None:
-        mask = mask.expand(queries.shape[1], queries.shape[2], keys.shape[2]).unsqueeze(0)
+        batch, heads = queries.shape[:2]
+        mask = mask.expand(batch * heads, queries.shape[2], keys.shape[2]).unflatten(0, (batch, heads))
     out = torch.nn.functional.scaled_dot_product_attention(queries, keys, values, mask, scale=plan.factor(queries.shape[-1]))
-    return plan.join(out.squeeze(0), sources)
+    if plan.heads is None:
+        return plan.join(out.squeeze(0), sources)
+    return out.permute(2, 0, 1, 3).flatten(2)  # a view, as torch's kernels lay it out by batch, row and head
+
+
+def _for_torch(plan: _Attention, sources: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
+    """Return queries, keys and values as views (N, heads, T, size), whose gradients are joined by one copy for each source.
+
+    Sources (T, N, features) are often (N, T, features) in memory, where batch and heads do not join without a copy.
+    """
+    if plan.heads is None:
+        return [part.unsqueeze(0) for part in plan.split(*sources)]
+    parts: list[torch.Tensor] = []
+    for source, count in zip(sources, _COUNTS[len(sources)]):
+        first = 1 if source.stride(1) > source.stride(0) else 0  # the axis that is the first in memory, also of the gradient
+        split = source.transpose(0, first).unflatten(2, (plan.heads, count, -1)).unbind(3)
+        parts += [part.transpose(0, 1 - first).transpose(1, 2) for part in split]
+    return parts
 
 
 class _OfTorch(torch.autograd.Function):
