@@ -120,7 +120,9 @@ class Worker:
         self.row, self.log = row, tempfile.TemporaryFile("w+")
         threads = max(1, (os.cpu_count() or 1) // options.together)
         command = [sys.executable, __file__, *sys.argv[1:], "--row", json.dumps(row), "--folder", folder]
-        env = {**os.environ, "TORCHINDUCTOR_COMPILE_THREADS": str(threads), "OMP_NUM_THREADS": str(threads)}
+        env = {**os.environ, "TORCHINDUCTOR_COMPILE_THREADS": str(threads)}
+        if row.part != "wide-network":  # whose batches come from the host, by as many threads as a program has
+            env["OMP_NUM_THREADS"] = str(threads)
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True, env=env)
 
     def line(self, patience: float) -> str:
