@@ -9,7 +9,7 @@ from typing import Any, Optional
 import torch
 from torch.utils.weak import WeakIdKeyDictionary
 
-from ..kernels.gemm import matmul
+from ..kernels.gemm import matmul, tensor_cores
 from ..kernels.runtime.denormals import HEAVY, zeroed
 
 LARGE = 1 << 22  # elements of a weight from which on it is worth looking
@@ -91,7 +91,7 @@ class _Wide(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, dout: torch.Tensor) -> tuple[Optional[torch.Tensor], ...]:  # type: ignore[override]
         rows, weight = ctx.saved_tensors
-        return (matmul.matmul(dout, weight) if ctx.needs_input_grad[0] else None,
+        return ((tensor_cores.product if dout.is_cuda else matmul.matmul)(dout, weight) if ctx.needs_input_grad[0] else None,
                 _of_weight(ctx, dout, rows) if ctx.needs_input_grad[1] else None,
                 _column_sums(dout) if ctx.needs_input_grad[2] else None, None)
 

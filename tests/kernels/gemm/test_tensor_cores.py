@@ -6,6 +6,7 @@ import mxnet as mx
 import simulated_gpus
 from mxnet import autograd, nd
 from mxnet.kernels.gemm import tensor_cores
+from mxnet.ops import sparse_input_linear
 from simulated_gpus import gpus
 
 PRODUCTS = ("mm", "addmm", "bmm", "mv", "dot")
@@ -44,6 +45,12 @@ def trained(function, *shapes):
 def test_layers_and_batches_may_be_forward_and_backward(switches, function, shapes, count):
     trained(function, *shapes)
     assert switches == [True] * count and not torch.backends.cuda.matmul.allow_tf32
+
+
+def test_so_may_those_of_large_fully_connected_layers(switches, monkeypatch):
+    monkeypatch.setattr(sparse_input_linear, "LARGE", 1)
+    trained(lambda x, w, b: nd.FullyConnected(x, w, b, num_hidden=4), (2, 3), (4, 3), (4,))
+    assert switches == [True] * 3
 
 
 @pytest.mark.parametrize("function, shapes", [(nd.dot, [(3, 4), (4, 5)]), (nd.dot, [(2, 3, 4), (4, 5)]), (nd.dot, [(3,), (3,)])])

@@ -11,7 +11,7 @@ from mxnet.graph import GraphRunner
 from mxnet.graph.backends.cuda import training_capture
 from mxnet.kernels.runtime import channel_kernels
 from mxnet.ndarray import memory_format
-from mxnet.ops import random_state
+from mxnet.ops import random_state, sparse_input_linear
 from recorded import record_of
 from simulated_captures import installed
 
@@ -92,6 +92,25 @@ def test_gradients_lie_where_the_next_backward_pass_writes_them():
     assert all(p in memory_format.lent for p in places[3])
     del runner
     assert not any(p in memory_format.lent for p in places[3])
+
+
+@pytest.mark.parametrize("uses", [1, 2])
+def test_gradients_of_large_fully_connected_layers_are_computed_where_they_stay(cuda, monkeypatch, uses):
+    monkeypatch.setattr(sparse_input_linear, "LARGE", 16)
+    out, weight, bias = map(mx.sym.var, "xwb")
+    for i in range(uses):
+        out = mx.sym.FullyConnected(out, weight, bias, num_hidden=4, name=f"layer{i}")
+    runner, own, x = GraphRunner(out, fixed_shape=True), weights(), numbers(3, 4)
+    for _ in range(3):
+        found = step(runner, x, own)
+    result = x
+    for _ in range(uses):
+        result = result @ own[0].T + own[1]
+    torch.testing.assert_close(found, (result.detach(), torch.autograd.grad(result, own, torch.ones_like(result))))
+    names = [function.overloadpacket.__name__ + "." + function._overloadname for function, *_ in cuda.graphs[1].steps]
+    copied = next(args[0] for (function, args, *_), name in zip(cuda.graphs[1].steps, names) if name.startswith("_foreach_copy_"))
+    assert [t.dim() for t in copied] == ([1] if uses == 1 else [2, 1])  # with one use only the bias's gradient is copied
+    assert names.count("mm.out") == 1
 
 
 def test_a_pass_that_waits_for_its_gradients_keeps_its_memory(cuda):

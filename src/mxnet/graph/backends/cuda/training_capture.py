@@ -18,7 +18,7 @@ from torch import fx
 from .... import environment
 from ....kernels.runtime import channel_kernels
 from ....ndarray import dispatch, memory_format
-from ....ops import differentiation, random_state
+from ....ops import differentiation, random_state, sparse_input_linear
 from ....ops.grad_mode import enable_grad
 from ...instrumentation import instrumented
 from ...program import Function, Program, attributes_of, mutates_inputs, operator_of
@@ -306,6 +306,12 @@ class _Instance:
             stream.wait_stream(cuda.current_stream())
             with cuda.stream(stream):
                 _warm_up(owner, native, arguments, generator)
+                # Outside of the memory that captures share, since the program may read gradients until the next backward pass.
+                leaves = [arguments[i] for i in owner.differentiated]
+                places_of_gradients = [torch.empty_like(t) for t in leaves]
+                for leaf, place in zip(leaves, places_of_gradients):
+                    if leaf.numel() >= sparse_input_linear.LARGE:  # a fully connected layer may compute its gradient there
+                        sparse_input_linear.lend_memory(leaf, place)
                 self._forward, self._backward = cuda.CUDAGraph(), cuda.CUDAGraph()
                 if generator is not None:
                     self._forward.register_generator_state(generator)
@@ -313,16 +319,15 @@ class _Instance:
                 with cuda.graph(self._forward, stream=stream, pool=pool, capture_error_mode="thread_local"):
                     outputs = native(*arguments)
                 owner.recorded = [o.requires_grad for o in outputs]
-                heads, leaves = [o for o in outputs if o.requires_grad], [arguments[i] for i in owner.differentiated]
+                heads = [o for o in outputs if o.requires_grad]
                 self._heads = [torch.empty_like(h) for h in heads]
-                # Outside of the memory that captures share, since the program may read gradients until the next backward pass.
-                places_of_gradients = [torch.empty_like(t) for t in leaves]
                 with cuda.graph(self._backward, stream=stream, pool=pool, capture_error_mode="thread_local"):
                     gradients = differentiation.gradients(heads, leaves, self._heads)
                     if any(g is not None and g.is_sparse for g in gradients):
                         raise NotImplementedError("a gradient has only some rows")
-                    torch._foreach_copy_([t for t, g in zip(places_of_gradients, gradients) if g is not None],
-                                         [g for g in gradients if g is not None])
+                    elsewhere = [(t, g) for t, g in zip(places_of_gradients, gradients) if g is not None and g.data_ptr() != t.data_ptr()]
+                    if elsewhere:
+                        torch._foreach_copy_(*map(list, zip(*elsewhere)))
             cuda.current_stream().wait_stream(stream)
         level.pool.give(pool, self._forward, self._backward)
         self._outputs = [o.detach() for o in outputs]
