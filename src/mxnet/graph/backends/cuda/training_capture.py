@@ -327,7 +327,7 @@ class _Instance:
                         raise NotImplementedError("a gradient has only some rows")
                     elsewhere = [(t, g) for t, g in zip(places_of_gradients, gradients) if g is not None and g.data_ptr() != t.data_ptr()]
                     if elsewhere:
-                        torch._foreach_copy_(*map(list, zip(*elsewhere)))
+                        torch._foreach_copy_([t for t, _ in elsewhere], [g for _, g in elsewhere])
             cuda.current_stream().wait_stream(stream)
         level.pool.give(pool, self._forward, self._backward)
         self._outputs = [o.detach() for o in outputs]
