@@ -43,6 +43,19 @@ def test_a_network_without_batch_norms_learns_the_same(cuda):
     same(found, trained(net, batches, mx.gpu(1), False))
 
 
+@pytest.mark.parametrize("options", [{"momentum": 0.9, "wd": 0.01}, {"optimizer": "adam"}, {"optimizer": "rmsprop"}, {"clip": True}])
+def test_curves_with_and_without_captures_are_equal_to_the_bit(cuda, options, monkeypatch):
+    net = network(nn.Conv2D(4, 3, in_channels=2, activation="relu"), nn.MaxPool2D(), nn.Conv2D(4, 1, in_channels=4), nn.BatchNorm(in_channels=4),
+                  nn.Activation("relu"), nn.Flatten(), nn.Dense(5, in_units=16, activation="tanh"), nn.Dense(3, in_units=5))
+    batches, curves = data(12, 5, 2, 6, 6), []
+    for captured in ("1", "0"):
+        monkeypatch.setenv("MXNET_ENABLE_CUDA_GRAPHS", captured)
+        curves.append(trained(net, batches, mx.gpu(0), True, **options))
+    assert [g.replays for g in cuda.graphs] == [11] * 4
+    for one, other in zip([curves[0][0], *curves[0][1]], [curves[1][0], *curves[1][1]], strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 def test_dropout_draws_other_numbers_in_each_step(cuda):
     net = nn.Dropout(0.5)
     net.hybridize(static_alloc=True, static_shape=True)
