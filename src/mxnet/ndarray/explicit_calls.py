@@ -85,12 +85,14 @@ def backward(nodes: Iterable[ExplicitNode], heads: Sequence[torch.Tensor], seeds
     order = sorted(nodes, key=_number, reverse=True)
     sums: dict[int, torch.Tensor] = {}  # by the identity of results
     own = {id(result) for node in order for result in node.call.results}
-    read = {id(tensor) for node in order for tensor in node.call.reads()}
+    reads = [node.call.reads() for node in order]
+    read: set[int] = set()  # of the identities of what the calls read, made when it is needed
     by_torch = [(head, seed) for head, seed in zip(heads, seeds) if id(head) not in own]
     try:
         for variable in variables:
             variable.partial = True
-        awaited = {node: places for node in order if (places := _awaited(node))}
+        waits = any([variable.finished is not None for variable in variables])
+        awaited = {node: places for node in order if (places := _awaited(node))} if waits else {}
         for node, places in awaited.items():
             for place in places:
                 node.inputs[place].expected += 1
@@ -99,6 +101,12 @@ def backward(nodes: Iterable[ExplicitNode], heads: Sequence[torch.Tensor], seeds
                 _add(sums, head, seed)
         if by_torch:
             differentiation.backward([head for head, _ in by_torch], [seed for _, seed in by_torch], True)
+
+        def lend(info: Any) -> torch.Tensor | None:
+            if not read:
+                read.update(id(tensor) for tensors in reads for tensor in tensors)
+            return _lendable(info, read)
+
         for node in order:
             gradients: list[torch.Tensor | None] = []
             for result in node.call.results:
@@ -107,7 +115,7 @@ def backward(nodes: Iterable[ExplicitNode], heads: Sequence[torch.Tensor], seeds
                     result.grad = None
                 gradients.append(sums.pop(id(result), None))
             if any(gradient is not None for gradient in gradients):
-                _backward_one(node, gradients, sums, read, keep, awaited.get(node))
+                _backward_one(node, gradients, sums, lend, keep, awaited.get(node))
             for place in awaited.get(node, ()):  # `_backward_one` has removed those to which a gradient has come
                 node.inputs[place].passed()
     finally:
@@ -125,23 +133,28 @@ def _awaited(node: ExplicitNode) -> set[int]:
     return {place for place, _ in node.call.inputs if type(infos[place]) is Marked and infos[place].finished is not None}
 
 
-def _backward_one(node: ExplicitNode, gradients: Sequence[torch.Tensor | None], sums: dict[int, torch.Tensor], read: set[int], keep: bool,
-                  awaited: set[int] | None) -> None:
+def _backward_one(node: ExplicitNode, gradients: Sequence[torch.Tensor | None], sums: dict[int, torch.Tensor],
+                  lend: Callable[[Any], torch.Tensor | None], keep: bool, awaited: set[int] | None) -> None:
     """Give the inputs of a call their gradients, and remove the places of those that have got them from `awaited`."""
     call, infos = node.call, node.inputs
-    results = {place: tensor for place, tensor in call.inputs if type(infos[place]) is not Marked}
-    uses = collections.Counter(id(infos[place]) for place, _ in call.inputs)
+    uses: collections.Counter[int] = collections.Counter()
 
     def receive(place: int, own: torch.Tensor) -> None:
-        if place in results:
-            _add(sums, results[place], own)
+        info = infos[place]
+        if type(info) is not Marked:
+            _add(sums, next(tensor for number, tensor in call.inputs if number == place), own)
         else:
             if awaited is not None:
                 awaited.discard(place)
-            infos[place].receive(own)
+            info.receive(own)
+
+    def lend_once(place: int) -> torch.Tensor | None:
+        if not uses:
+            uses.update(id(infos[place]) for place, _ in call.inputs)
+        return lend(infos[place]) if uses[id(infos[place])] == 1 else None
 
     with no_grad():
-        call.backward(gradients, receive, lambda place: _lendable(infos[place], read) if uses[id(infos[place])] == 1 else None, keep)
+        call.backward(gradients, receive, lend_once, keep)
 
 
 def _add(sums: dict[int, torch.Tensor], result: torch.Tensor, gradient: torch.Tensor) -> None:
