@@ -198,7 +198,12 @@ def _heads(heads: Any, head_grads: Any, what: str) -> tuple[Sequence[NDArray], l
             seed = seed.reshape(head.shape)  # MXNet reads the numbers in memory order, regardless of the shape
         if seed is not None and seed.shape != head.shape:
             raise MXNetError(f"{what}: a head gradient of shape {seed.shape} for a head of shape {head.shape}")
-        seeds.append(run_engine(torch.ones_like, recorded) if seed is None else seed._data.to(recorded.device, recorded.dtype))
+        if seed is not None:
+            seeds.append(seed._data.to(recorded.device, recorded.dtype))
+        elif type(info.node) is ExplicitNode and not recorded.is_cpu:  # a captured graph only reads it
+            seeds.append(differentiation.ones(recorded))
+        else:
+            seeds.append(run_engine(torch.ones_like, recorded))
     return heads, tensors, seeds
 
 

@@ -93,7 +93,6 @@ class Executor:
         self._single_threaded = False  # True if the calls recorded by the last `forward` are too cheap for several threads
         self.finished: dict[int, Callable[[], object]] = {}  # by number of the argument: called as soon as backward has computed the gradient
         self._delivered: set[int] = set()
-        self._ones_of: dict[int, torch.Tensor] = {}  # by number of the output: ones for losses, which hardly use their values
         self._needs: dict[int, bool] = {}  # the results of `_needs_gradient`
         self._monitor_callback, self._monitor_all, self._watcher = None, False, None
         self._outputs = None
@@ -345,14 +344,8 @@ class Executor:
                              "in out_grads; to minimize the output itself pass it through mx.sym.make_loss")
         if seed is not None and seed.shape != tuple(head.shape):
             raise MXNetError(f"backward: the gradient of output '{self._output_names[i]}' has shape {seed.shape}, the output {tuple(head.shape)}")
-        return self._ones(i, head) if seed is None else seed._raw().to(head.device, head.dtype)
-
-    def _ones(self, i: int, head: torch.Tensor) -> torch.Tensor:
-        """Return ones that are expanded from one number. Only losses have no seed, and they hardly use its values."""
-        ones = self._ones_of.get(i)
-        if ones is None or ones.shape != head.shape or ones.dtype is not head.dtype or ones.device != head.device:
-            ones = self._ones_of[i] = torch.ones((), dtype=head.dtype, device=head.device).expand(head.shape)
-        return ones
+        # Only losses have no seed, and they hardly use its values.
+        return differentiation.ones(head) if seed is None else seed._raw().to(head.device, head.dtype)
 
     def _take(self, i: int, leaf: Any) -> None:
         buffer, gradient = self.grad_arrays[i], leaf.grad

@@ -12,6 +12,22 @@ from typing import Any
 import torch
 
 _engine = torch.autograd.Variable._execution_engine
+_ones: dict[tuple[torch.dtype, torch.device], torch.Tensor] = {}
+
+
+def ones(like: torch.Tensor) -> torch.Tensor:
+    """Return ones of the shape and type of a tensor, expanded from one number: where a gradient is only read, and `are_ones` may spare its copy."""
+    key = like.dtype, like.device
+    one = _ones.get(key)
+    if one is None:
+        one = _ones[key] = torch.ones((), dtype=like.dtype, device=like.device)
+    return one.expand(like.shape)
+
+
+def are_ones(tensor: torch.Tensor) -> bool:
+    """Return True for results of `ones`."""
+    one = _ones.get((tensor.dtype, tensor.device))
+    return one is not None and one.data_ptr() == tensor.data_ptr()
 
 
 def backward(heads: Sequence[torch.Tensor], head_gradients: Sequence[torch.Tensor], retain_graph: bool = False,

@@ -5,13 +5,14 @@ from unittest import mock
 
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 import mxnet as mx
 from mxnet.graph import GraphRunner
 from mxnet.graph.backends.cuda import training_capture
 from mxnet.kernels.runtime import channel_kernels
 from mxnet.ndarray import memory_format
-from mxnet.ops import random_state, sparse_input_linear
+from mxnet.ops import differentiation, random_state, sparse_input_linear
 from recorded import record_of
 from simulated_captures import installed
 
@@ -111,6 +112,27 @@ def test_gradients_of_large_fully_connected_layers_are_computed_where_they_stay(
     copied = next(args[0] for (function, args, *_), name in zip(cuda.graphs[1].steps, names) if name.startswith("_foreach_copy_"))
     assert [t.dim() for t in copied] == ([1] if uses == 1 else [2, 1])  # with one use only the bias's gradient is copied
     assert names.count("mm.out") == 1
+
+
+def test_gradients_of_ones_are_copied_once(cuda):
+    runner, own = GraphRunner(network(), fixed_shape=True), weights()
+    x, above = numbers(3, 4), numbers(3, 4, seed=7)
+    plain = torch.relu(x @ own[0].T + own[1])
+    wanted = {name: torch.autograd.grad(plain, own, seed, retain_graph=True) for name, seed in (("ones", torch.ones(3, 4)), ("others", above))}
+    copies = []
+
+    class Copies(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            copies[-1] += function.overloadpacket.__name__ == "copy_" and (differentiation.are_ones(args[1]) or args[1] is above)
+            return function(*args, **(kwargs or {}))
+
+    for kind in ("ones", "ones", "ones", "others", "others", "ones", "ones"):
+        out = runner([x, *own], is_train=True, ctx=CONTEXT)[0]
+        copies.append(0)
+        with Copies():
+            found = torch.autograd.grad(out, own, differentiation.ones(out) if kind == "ones" else above)
+        torch.testing.assert_close(found, wanted[kind])
+    assert copies[1:] == [1, 0, 1, 1, 1, 0]
 
 
 def test_a_pass_that_waits_for_its_gradients_keeps_its_memory(cuda):

@@ -320,7 +320,7 @@ class _Instance:
                     outputs = native(*arguments)
                 owner.recorded = [o.requires_grad for o in outputs]
                 heads = [o for o in outputs if o.requires_grad]
-                self._heads = [torch.empty_like(h) for h in heads]
+                self._heads, self._heads_are_ones = [torch.empty_like(h) for h in heads], [False] * len(heads)
                 with cuda.graph(self._backward, stream=stream, pool=pool, capture_error_mode="thread_local"):
                     gradients = differentiation.gradients(heads, leaves, self._heads)
                     if any(g is not None and g.is_sparse for g in gradients):
@@ -345,11 +345,13 @@ class _Instance:
     def backward(self, gradients: Sequence[torch.Tensor | None]) -> tuple[torch.Tensor | None, ...]:
         with _lock:
             self.level.follow(graph_capture.cuda.current_stream(self._device))
-            for buffer, gradient in zip(self._heads, gradients):
+            for i, (buffer, gradient) in enumerate(zip(self._heads, gradients)):
+                are_ones = gradient is not None and differentiation.are_ones(gradient)
                 if gradient is None:
                     buffer.zero_()
-                else:
+                elif not (are_ones and self._heads_are_ones[i]):
                     buffer.copy_(gradient)
+                self._heads_are_ones[i] = are_ones
             self._backward.replay()
             # Separate tensor objects, which torch uses as the leaves' gradients without a copy.
             return tuple([None if t is None else t.detach() for t in self._gradients])
