@@ -162,6 +162,7 @@ def test_a_list_of_several_results_is_computed_once():
     lambda x: call(negate)(), lambda x: call(negate)(x, x), lambda x: call(negate)(x, out=x), lambda x: call(negate)(x, factor=2),
     lambda x: call(scale)(x, 3.0), lambda x: call(scale)(x, out=x), lambda x: call(scale)(data=x), lambda x: call(scale)(x, unknown=2),
     lambda x: call(scale)(x, factor="two"),
+    lambda x: call(subtract)(), lambda x: call(subtract)(lhs=x),
     lambda x: call(subtract)(x), lambda x: call(subtract)(x, y=x), lambda x: call(subtract)(x, 1.0), lambda x: call(subtract)(x, x, out=x),
     lambda x: call(subtract)(x, nd.ones((2,), ctx=CPU1)), lambda x: call(subtract)(x, nd.ones((3,))), lambda x: call(subtract)(x, marked()),
     lambda x: call(subtract)(marked(), x),
@@ -238,6 +239,12 @@ def test_in_place():
 
 @pytest.mark.parametrize("compute", [
     lambda x, y: nd.exp(x), lambda x, y: nd.sum(x, axis=0), lambda x, y: nd.broadcast_add(x, y), lambda x, y: nd.dot(x, y),
+    lambda x, y: nd.sum(x, axis=1), lambda x, y: nd.sum(x, axis=-1, keepdims=True), lambda x, y: nd.sum(x, axis=(0, 1)),
+    lambda x, y: nd.sum(x, axis=[0]), lambda x, y: nd.sum(x, axis=0, exclude=True), lambda x, y: nd.sum(x, axis=None), lambda x, y: nd.max(x, axis=1),
+    lambda x, y: nd.prod(x, axis=0), lambda x, y: nd.mean(nd.cast(x, dtype="int32"), axis=1), lambda x, y: nd.nanprod(x, axis=1),
+    lambda x, y: nd.argmax(x, axis=1),
+    lambda x, y: nd.norm(x, axis=0), lambda x, y: nd.dot(x, y, transpose_b=True), lambda x, y: nd.dot(x, y, transpose_a=1, transpose_b=True),
+    lambda x, y: nd.clip(x, a_min=-0.0, a_max=2), lambda x, y: nd.expand_dims(x, axis=0), lambda x, y: nd.reshape(x, shape=(-1,)),
     lambda x, y: nd.where(x, x, y), lambda x, y: nd.split(x, num_outputs=2), lambda x, y: x.exp(), lambda x, y: x.as_np_ndarray() + 1,
     lambda x, y: x + y, lambda x, y: x + 1, lambda x, y: 2 - x, lambda x, y: 2 * x, lambda x, y: x > y,
     lambda x, y: nd.add(x, y), lambda x, y: nd.add(x, 2),

@@ -1,6 +1,10 @@
 """How an operator is made of a function, and what it then says about its uses."""
+import functools
+import gc
 import inspect
+import math
 import subprocess
+import weakref
 
 import numpy as np
 import pytest
@@ -11,12 +15,16 @@ from forked import python
 from mxnet.base import MXNetError
 from mxnet.ops import registry
 from mxnet.ops.registry import OPERATORS, Operator, UnknownOperatorError, alias, get, op
-from mxnet.ops.schema import Device, Shape, Training
+from mxnet.ops.schema import Axes, Device, Floats, Shape, Training
 
 
 def scaled(data, bias=None, *, factor: float = 2.0, rows: int, training: Training):
     """data * factor + bias."""
     return data * factor
+
+
+def repeated(data, bias=None, *, factor: float = 2.0, rows: int):
+    return (data * factor if bias is None else data * factor + bias).expand(rows, -1)
 
 
 @pytest.fixture
@@ -122,11 +130,49 @@ def test_attributes_that_cannot_be_hashed_are_parsed_each_time():
     assert operator.parse_cached({"shape": [1, 2]}) == {"shape": (1, 2)} == operator.parse_cached({"shape": [1, 2]})
 
 
+def test_equal_values_of_other_types_are_other_attributes():
+    def f(x, *, axis: Axes = None, text: str = "", sizes: Floats = (), factor: float = 1.0):
+        return x
+
+    operator = Operator("f", f)
+    for _ in range(2):
+        assert [operator.parse_cached({"axis": v}) for v in (1, True, np.int64(1))] == [{"axis": 1}] * 3
+        with pytest.raises(MXNetError, match="`axis` must be an integer"):
+            operator.parse_cached({"axis": 1.0})
+        assert [operator.parse_cached({"text": v})["text"] for v in (1, True, 1.0, (1,), (True,))] == ["1", "True", "1.0", "(1,)", "(True,)"]
+        assert [math.copysign(1, operator.parse_cached({"factor": v})["factor"]) for v in (0, 0.0, -0.0, np.float32(-0.0))] == [1, 1, -1, -1]
+        assert [math.copysign(1, operator.parse_cached({"sizes": (v,)})["sizes"][0]) for v in (0, -0.0, 0.0)] == [1, -1, 1]
+
+
+def test_a_function_with_attributes_takes_tensors_only():
+    operator, x = Operator("repeated", repeated), torch.ones(2)
+    function, attributes = operator.bound({"rows": "3"})
+    assert attributes == {"rows": 3} and operator.bound({"rows": "3"})[0] is function and operator.bound({"rows": 4})[0] is not function
+    assert torch.equal(function(x), repeated(x, rows=3)) and torch.equal(function(x, x), repeated(x, x, rows=3))
+    assert operator.bound({"rows": 3, "factor": 1.5})[0] is None
+
+
+def test_a_function_with_attributes_shares_no_memory_either():
+    x = torch.ones(2)
+    result = get("expand_dims").bound({"axis": 0})[0](x)
+    assert result.shape == (1, 2) and result.data_ptr() != x.data_ptr()
+
+
+def test_functions_behind_a_decorator_get_their_attributes():
+    @functools.wraps(repeated)
+    def decorated(*tensors, **attributes):
+        return repeated(*tensors, **attributes)
+
+    assert torch.equal(Operator("decorated", decorated).bound({"rows": 3})[0](torch.ones(2)), repeated(torch.ones(2), rows=3))
+
+
 def test_the_table_of_parsed_attributes_does_not_grow_without_end():
     operator = Operator("scaled", scaled)
+    first = weakref.ref(operator.bound({"rows": 0})[0])
     for rows in range(3000):
         assert operator.parse_cached({"rows": rows}) == {"rows": rows}
-    assert len(operator._parsed) <= 1025
+    gc.collect()
+    assert first() is None
 
 
 # -- inputs and outputs of a use -----------------------------------------------------------------------------------------------
@@ -244,4 +290,7 @@ def test_attributes_that_are_arrays_are_parsed_every_time():
     assert mx.np.clip(x, low, mx.np.array(0.5)).tolist() == [0.5, -1, pytest.approx(0.3)]
     dtype = mx.nd.zeros((1,), dtype="int32")
     assert mx.nd.cast(mx.nd.ones(2), dtype=dtype).dtype is np.int32
-    assert not any(v is dtype for key in get("Cast")._parsed for _, v in key)
+    dtype[:] = 1
+    references = weakref.ref(dtype)
+    del dtype
+    assert references() is None  # it is in no table

@@ -18,6 +18,7 @@ from ..util import fractions_widen
 from . import dispatch
 from .dispatch import allocate, in_graph, mode, refuse_inplace, wrap
 
+_MISSING = object()  # the default of arguments by position: a tuple of them would cost time
 _NUMBERS = (float, int)  # not bool, nor numpy's numbers
 # Torch takes 1.3 us longer for a Python number than for a tensor without axes; these are those made of numbers seen before.
 _constants: dict[tuple[float, torch.dtype], Tensor] = {}
@@ -66,67 +67,93 @@ def fast(op: Operator, cls: type[Any], general: Callable) -> Callable:
     """`general`, behind the fast call that suits the operator, if there is one."""
     if op.variadic or op.wants_training or op.wants_device or op.mutates or not op.inputs:
         return general
-    make = unary if op.num_inputs == 1 else binary if op.num_inputs == 2 and op.simple else nary
+    make = unary if op.num_inputs == 1 else binary if op.num_inputs == 2 and not op.optional_inputs and op.inputs_rule is None else nary
     return make(op, cls, general)
 
 
 def unary(op: Operator, cls: type[Any], general: Callable) -> Callable:
     """Return the function of an operator with one input: ``call(x, **attributes)``."""
-    function, parse, eligible = op.raw, op.parse_cached, eligibility(cls)
+    function, bound, eligible = op.raw, op.bound, eligibility(cls)
 
-    def simple(*args: Any, out: Any = None, name: str | None = None, **kwargs: Any) -> Any:
-        if len(args) == 1 and out is None and not kwargs:
-            x = args[0]
+    def simple(x: Any = _MISSING, /, *args: Any, out: Any = None, name: str | None = None, **kwargs: Any) -> Any:
+        if not args and out is None and not kwargs:
             if eligible(x):
                 try:
                     return wrap(cls, function(x._data), x._ctx)
                 except Exception:  # the general path raises the error
                     pass
-            elif dispatch.observer is not None and (watched_result := watched(op, cls, args, kwargs)) is not None:
+            elif dispatch.observer is not None and (watched_result := watched(op, cls, (x,), kwargs)) is not None:
                 return watched_result
-        return general(*args, out=out, **kwargs)
+        return general(*args, out=out, **kwargs) if x is _MISSING else general(x, *args, out=out, **kwargs)
 
-    def call(*args: Any, out: Any = None, name: str | None = None, **kwargs: Any) -> Any:
-        if len(args) == 1 and out is None:
-            x = args[0]
+    def call(x: Any = _MISSING, /, *args: Any, out: Any = None, name: str | None = None, **kwargs: Any) -> Any:
+        if not args and out is None:
             if eligible(x):
                 try:
-                    result = function(x._data, **parse(kwargs)) if kwargs else function(x._data)
+                    if kwargs:
+                        with_attributes, attributes = bound(kwargs)
+                        result = with_attributes(x._data) if with_attributes is not None else function(x._data, **attributes)
+                    else:
+                        result = function(x._data)
                     if type(result) is Tensor:
                         return wrap(cls, result, x._ctx)
                     if isinstance(result, (tuple, list)) and len(result) > 1:
                         return [wrap(cls, r, x._ctx) for r in result]
                 except Exception:  # the general path raises the error
                     pass
-            elif dispatch.observer is not None and (watched_result := watched(op, cls, args, kwargs)) is not None:
+            elif dispatch.observer is not None and (watched_result := watched(op, cls, (x,), kwargs)) is not None:
                 return watched_result
-        return general(*args, out=out, **kwargs)
+        return general(*args, out=out, **kwargs) if x is _MISSING else general(x, *args, out=out, **kwargs)
 
     return simple if op.simple else call
 
 
 def binary(op: Operator, cls: type[Any], general: Callable) -> Callable:
-    """Return the function of an operator with two inputs and no attributes: ``call(x, y)``."""
-    function, eligible = op.raw, eligibility(cls)
+    """Return the function of an operator with two inputs: ``call(x, y, **attributes)``."""
+    function, bound, eligible = op.raw, op.bound, eligibility(cls)
 
-    def call(*args: Any, out: Any = None, name: str | None = None, **kwargs: Any) -> Any:
-        if len(args) == 2 and out is None and not kwargs:
-            x, y = args
+    def simple(x: Any = _MISSING, y: Any = _MISSING, /, *args: Any, out: Any = None, name: str | None = None, **kwargs: Any) -> Any:
+        if not args and out is None and not kwargs:
             if eligible(x) and eligible(y) and x._ctx is y._ctx:
                 try:
                     return wrap(cls, function(x._data, y._data), x._ctx)
                 except Exception:  # the general path raises the error
                     pass
-            elif dispatch.observer is not None and (result := watched(op, cls, args, kwargs)) is not None:
-                return result
-        return general(*args, out=out, **kwargs)
+            elif dispatch.observer is not None and (watched_result := watched(op, cls, (x, y), kwargs)) is not None:
+                return watched_result
+        return general(*_given(x, y), *args, out=out, **kwargs)
 
-    return call
+    def call(x: Any = _MISSING, y: Any = _MISSING, /, *args: Any, out: Any = None, name: str | None = None, **kwargs: Any) -> Any:
+        if not args and out is None:
+            if eligible(x) and eligible(y) and x._ctx is y._ctx:
+                try:
+                    if kwargs:
+                        with_attributes, attributes = bound(kwargs)
+                        result = (with_attributes(x._data, y._data) if with_attributes is not None
+                                  else function(x._data, y._data, **attributes))
+                    else:
+                        result = function(x._data, y._data)
+                    if type(result) is Tensor:
+                        return wrap(cls, result, x._ctx)
+                    if isinstance(result, (tuple, list)) and len(result) > 1:
+                        return [wrap(cls, r, x._ctx) for r in result]
+                except Exception:  # the general path raises the error
+                    pass
+            elif dispatch.observer is not None and (watched_result := watched(op, cls, (x, y), kwargs)) is not None:
+                return watched_result
+        return general(*_given(x, y), *args, out=out, **kwargs)
+
+    return simple if op.simple else call
+
+
+def _given(x: Any, y: Any) -> tuple[Any, ...]:
+    """Return those of two arguments by position that the call has."""
+    return (x, y) if y is not _MISSING else () if x is _MISSING else (x,)
 
 
 def nary(op: Operator, cls: type[Any], general: Callable) -> Callable:
     """Return the function of an operator with any fixed number of inputs, the last of which may be optional: ``call(x, y, ..., **attributes)``."""
-    function, parse, eligible = op.raw, op.parse_cached, eligibility(cls)
+    function, bound, eligible = op.raw, op.bound, eligibility(cls)
     most = op.num_inputs
     least = most if op.inputs_rule is not None else max(1, sum(1 for i in op.inputs if i not in op.optional_inputs))
     by_name = frozenset(op.inputs[least:])  # those that may come by name without having come by position
@@ -140,7 +167,11 @@ def nary(op: Operator, cls: type[Any], general: Callable) -> Callable:
                 tensors.append(x._data)
             else:
                 try:
-                    result = function(*tensors, **parse(kwargs)) if kwargs else function(*tensors)
+                    if kwargs:
+                        with_attributes, attributes = bound(kwargs)
+                        result = with_attributes(*tensors) if with_attributes is not None else function(*tensors, **attributes)
+                    else:
+                        result = function(*tensors)
                     if type(result) is Tensor:
                         return wrap(cls, result, first._ctx)
                     if isinstance(result, (tuple, list)) and len(result) > 1:

@@ -17,6 +17,7 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, NamedTuple, Optional
 
+import numpy as np
 import torch
 
 from ..base import MXNetError
@@ -33,6 +34,7 @@ OPERATORS: dict[str, "Operator"] = {}  # every name and alias -> Operator
 ON_DEMAND = {"_np": "mxnet.ops.numpy", "_contrib_onnx": "mxnet.contrib.onnx.onnx2mx.running"}
 
 
+MAX_BOUND = 1024  # functions with attributes that `Operator.bound` stores
 MAX_OUTPUTS = 4 * MAX_COUNT  # the sampling of graphs returns up to four arrays for each that it gets
 
 
@@ -84,7 +86,7 @@ class Operator(Traits):
                  **traits: Any):
         self.name, self.fn, self.raw, self.aliases = name, fn, fn, tuple(aliases)
         if shares_memory:
-            self.view, self.fn = fn, _copying(fn)
+            self.view, self.fn = fn, functools.update_wrapper(_copying(fn), fn)
             self.raw = self.fn
         self.__doc__, self.__name__ = fn.__doc__, fn.__name__
         self.num_outputs, self.output_names, self.inputs_rule = num_outputs, output_names, inputs_rule
@@ -105,7 +107,8 @@ class Operator(Traits):
         self.simple = (num_outputs == 1 and not self._declared and not self.variadic and not self.wants_training
                        and not self.optional_inputs)
         self.mutated_indices = tuple(self.inputs.index(m) for m in self.mutates)
-        self._parsed: dict[Any, Attributes] = {}
+        self._bound: dict[Any, Any] = {}  # see `bound`
+        self._num_bound = 0
         self.set_traits(name, {"complete_rule": "shape", **traits} if same_shape else traits)
 
     def _read_signature(self, fn: Callable) -> None:
@@ -195,24 +198,36 @@ class Operator(Traits):
         return (f"{self.name}: cannot find argument '{name}'{did_you_mean(name, known)}\n"
                 f"Possible arguments: {inputs}; attributes:{lines or ' none'}")
 
-    def parse_cached(self, given: dict[str, Any]) -> Attributes:
-        """`parse` for the call path: the same attributes are parsed once."""
-        key = tuple(given.items())
+    def bound(self, given: dict[str, Any]) -> tuple[Callable | None, Attributes]:
+        """Return the raw function with these attributes as its defaults, whose calls take tensors only, and the parsed attributes.
+
+        Both are made once for the same attributes, and stored in a tree, one level for each attribute. Its type is a part of the key, since 1, 1.0
+        and True are equal. The function is None where a value cannot be a key, so that the attributes are parsed in each call.
+        """
+        node = self._bound
         try:
-            return self._parsed[key]
+            for name, value in given.items():
+                node = node[name, value, type(value)]
+            return node[_LEAF]
         except (KeyError, TypeError, NotImplementedError):  # the last by arrays of mx.np, which have no hash
             pass
         parsed = self.parse(given)
-        try:
-            # A program with a new value in each call must not grow the table without limit.
-            if len(self._parsed) > 1024:
-                self._parsed.clear()
-            # 1, 1.0 and True are one key; the operator must distinguish values whose type matters. The contents of an array may change.
-            if not any(type(v) is float or hasattr(v, "asnumpy") for v in given.values()):
-                self._parsed[key] = parsed
-        except TypeError:
-            pass
-        return parsed
+        for name, value in given.items():
+            if not _is_key(value, self.attributes.get(name)):
+                return None, parsed
+        if self._num_bound >= MAX_BOUND:  # a program with a new value in each call must not grow the tree without limit
+            self._bound, self._num_bound = {}, 0
+        node = self._bound
+        for name, value in given.items():
+            node = node.setdefault((name, value, type(value)), {})
+        self._num_bound += 1
+        view = self.view
+        node[_LEAF] = leaf = _with_attributes(self.raw, parsed) if view is None else _copying(_with_attributes(view, parsed)), parsed
+        return leaf
+
+    def parse_cached(self, given: dict[str, Any]) -> Attributes:
+        """`parse` for the call path: the same attributes are parsed once."""
+        return self.bound(given)[1]
 
     def with_defaults(self, parsed: Attributes) -> Attributes:
         """All attributes: those parsed, and the defaults of the others."""
@@ -333,6 +348,30 @@ _OF_CUDNN, _NO_WISH = ("cudnn_algo_", "cudnn_tensor_core"), ("-1", "0", "None", 
 _IGNORED = frozenset({"cudnn_tune", "cudnn_off", "workspace", "__profiler_scope__"})
 
 
+_LEAF = None  # the key of the result in a tree of attributes; those of attributes are tuples
+_KEYS = frozenset({int, bool, str, type(None), type, torch.dtype})  # types of values that neither change nor equal others of their type
+_TUPLES = (schema.Shape, schema.Ends, schema.Axes)  # kinds of attributes for which equal tuples mean the same, whatever their items' types
+
+
+def _is_key(value: Any, attribute: Attribute | None) -> bool:
+    """True if an attribute with this value may be stored: the value cannot change, and all equal values of its type are parsed to the same."""
+    kind = type(value)
+    if kind is tuple:
+        return attribute is not None and attribute.kind in _TUPLES and all(type(v) is int or v is None for v in value)
+    return kind in _KEYS or isinstance(value, (np.dtype, np.integer))
+
+
+def _with_attributes(fn: Callable, attributes: Attributes) -> Callable:
+    """Return `fn` with these defaults of its keyword-only parameters: a call with defaults is faster than one with ``**attributes``."""
+    if type(fn) is types.FunctionType:
+        code = fn.__code__
+        if attributes.keys() <= set(code.co_varnames[code.co_argcount:code.co_argcount + code.co_kwonlyargcount]):
+            function = types.FunctionType(code, fn.__globals__, fn.__name__, fn.__defaults__, fn.__closure__)
+            function.__kwdefaults__ = {**(fn.__kwdefaults__ or {}), **attributes}
+            return function
+    return functools.partial(fn, **attributes)
+
+
 class _Parameter(NamedTuple):
     """A parameter of a signature, made in a tenth of the time of `inspect.Parameter`: hundreds of signatures are read at import."""
 
@@ -373,7 +412,6 @@ def _same_shape(in_shapes, out_shapes, **_):
 
 def _copying(view: Callable) -> Callable:
     """The function with a result that never shares the memory of its first input."""
-    @functools.wraps(view)
     def copying(data: torch.Tensor, *others: torch.Tensor, **attributes: Any) -> torch.Tensor:
         result = view(data, *others, **attributes)
         return result.clone(memory_format=torch.contiguous_format) if result.data_ptr() == data.data_ptr() else result
