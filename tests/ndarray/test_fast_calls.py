@@ -134,7 +134,7 @@ def test_the_results_are_arrays_of_the_class_on_the_device_of_the_input():
 def test_attributes_are_parsed():
     x, y, z = nd.array([1, 2]), nd.array([10, 20]), nd.array([100, 200])
     assert call(scale)(x).asnumpy().tolist() == [2, 4]
-    assert call(scale)(x, factor="3").asnumpy().tolist() == [3, 6]
+    assert call(scale)(x, factor="3").asnumpy().tolist() == call(scale)(x, 3).asnumpy().tolist() == [3, 6]
     assert call(weigh)(x, y, z, factor=3).asnumpy().tolist() == [131, 262]
     assert call(weigh)(x, y, factor=3).asnumpy().tolist() == [31, 62]
     assert call(subtract)(y, x).asnumpy().tolist() == [9, 18]
@@ -160,7 +160,8 @@ def test_a_list_of_several_results_is_computed_once():
 
 @pytest.mark.parametrize("make", [
     lambda x: call(negate)(), lambda x: call(negate)(x, x), lambda x: call(negate)(x, out=x), lambda x: call(negate)(x, factor=2),
-    lambda x: call(scale)(x, 3.0), lambda x: call(scale)(x, out=x), lambda x: call(scale)(data=x), lambda x: call(scale)(x, unknown=2),
+    lambda x: call(scale)(x, 3.0, 4.0), lambda x: call(scale)(x, 3.0, factor=4.0), lambda x: call(scale)(marked(), 3.0),
+    lambda x: call(scale)(x, 3.0, out=x), lambda x: call(scale)(x, out=x), lambda x: call(scale)(data=x), lambda x: call(scale)(x, unknown=2),
     lambda x: call(scale)(x, factor="two"),
     lambda x: call(subtract)(), lambda x: call(subtract)(lhs=x),
     lambda x: call(subtract)(x), lambda x: call(subtract)(x, y=x), lambda x: call(subtract)(x, 1.0), lambda x: call(subtract)(x, x, out=x),
@@ -245,7 +246,10 @@ def test_in_place():
     lambda x, y: nd.argmax(x, axis=1),
     lambda x, y: nd.norm(x, axis=0), lambda x, y: nd.dot(x, y, transpose_b=True), lambda x, y: nd.dot(x, y, transpose_a=1, transpose_b=True),
     lambda x, y: nd.clip(x, a_min=-0.0, a_max=2), lambda x, y: nd.expand_dims(x, axis=0), lambda x, y: nd.reshape(x, shape=(-1,)),
-    lambda x, y: nd.where(x, x, y), lambda x, y: nd.split(x, num_outputs=2), lambda x, y: x.exp(), lambda x, y: x.as_np_ndarray() + 1,
+    lambda x, y: nd.sum(x, 1), lambda x, y: nd.sum(x, 1, True), lambda x, y: x.sum(1, exclude=True), lambda x, y: nd.clip(x, -1.0, 2.0),
+    lambda x, y: nd.dot(x, y, True), lambda x, y: nd.softmax(x, axis=0), lambda x, y: x.softmax(),
+    lambda x, y: nd.FullyConnected(x, y, num_hidden=2, no_bias=True), lambda x, y: nd.where(x, x, y),
+    lambda x, y: nd.split(x, num_outputs=2), lambda x, y: x.exp(), lambda x, y: x.as_np_ndarray() + 1,
     lambda x, y: x + y, lambda x, y: x + 1, lambda x, y: 2 - x, lambda x, y: 2 * x, lambda x, y: x > y,
     lambda x, y: nd.add(x, y), lambda x, y: nd.add(x, 2),
     lambda x, y: x[0], lambda x, y: x[:1], lambda x, y: x.reshape((4,)),

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..base import _Null
 from ..ops.registry import Operator
 from ..util import fractions_widen
 from . import dispatch
@@ -52,7 +53,7 @@ def watched(op: Operator, cls: type[Any], arrays: Sequence[Any], attrs: dict[str
         return None
     start = time.perf_counter_ns()
     try:
-        result = op.raw(*tensors, **op.parse_cached(attrs)) if attrs else op.raw(*tensors)
+        result = op.bound(attrs)(*tensors) if attrs else op.raw(*tensors)
     except Exception:  # the general path raises the error
         return None
     several = isinstance(result, (tuple, list))
@@ -90,11 +91,7 @@ def unary(op: Operator, cls: type[Any], general: Callable) -> Callable:
         if not args and out is None:
             if eligible(x):
                 try:
-                    if kwargs:
-                        with_attributes, attributes = bound(kwargs)
-                        result = with_attributes(x._data) if with_attributes is not None else function(x._data, **attributes)
-                    else:
-                        result = function(x._data)
+                    result = bound(kwargs)(x._data) if kwargs else function(x._data)
                     if type(result) is Tensor:
                         return wrap(cls, result, x._ctx)
                     if isinstance(result, (tuple, list)) and len(result) > 1:
@@ -103,6 +100,8 @@ def unary(op: Operator, cls: type[Any], general: Callable) -> Callable:
                     pass
             elif dispatch.observer is not None and (watched_result := watched(op, cls, (x,), kwargs)) is not None:
                 return watched_result
+        elif out is None and eligible(x) and (named := _named(op, args, kwargs)) is not None:
+            return call(x, **named)
         return general(*args, out=out, **kwargs) if x is _MISSING else general(x, *args, out=out, **kwargs)
 
     return simple if op.simple else call
@@ -127,12 +126,7 @@ def binary(op: Operator, cls: type[Any], general: Callable) -> Callable:
         if not args and out is None:
             if eligible(x) and eligible(y) and x._ctx is y._ctx:
                 try:
-                    if kwargs:
-                        with_attributes, attributes = bound(kwargs)
-                        result = (with_attributes(x._data, y._data) if with_attributes is not None
-                                  else function(x._data, y._data, **attributes))
-                    else:
-                        result = function(x._data, y._data)
+                    result = bound(kwargs)(x._data, y._data) if kwargs else function(x._data, y._data)
                     if type(result) is Tensor:
                         return wrap(cls, result, x._ctx)
                     if isinstance(result, (tuple, list)) and len(result) > 1:
@@ -141,6 +135,8 @@ def binary(op: Operator, cls: type[Any], general: Callable) -> Callable:
                     pass
             elif dispatch.observer is not None and (watched_result := watched(op, cls, (x, y), kwargs)) is not None:
                 return watched_result
+        elif out is None and eligible(x) and (named := _named(op, args, kwargs)) is not None:
+            return call(x, y, **named)
         return general(*_given(x, y), *args, out=out, **kwargs)
 
     return simple if op.simple else call
@@ -151,11 +147,24 @@ def _given(x: Any, y: Any) -> tuple[Any, ...]:
     return (x, y) if y is not _MISSING else () if x is _MISSING else (x,)
 
 
+def _named(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any] | None:
+    """Return a call's attributes by name, of which `args` are those by position; None where the general path raises an error or needs `args`."""
+    if len(args) > len(op.attributes):
+        return None
+    named = {}
+    for attribute, value in zip(op.attributes, args):
+        if value is not _Null:
+            if attribute in kwargs:
+                return None
+            named[attribute] = value
+    return {**named, **kwargs}
+
+
 def nary(op: Operator, cls: type[Any], general: Callable) -> Callable:
     """Return the function of an operator with any fixed number of inputs, the last of which may be optional: ``call(x, y, ..., **attributes)``."""
     function, bound, eligible = op.raw, op.bound, eligibility(cls)
     most = op.num_inputs
-    least = most if op.inputs_rule is not None else max(1, sum(1 for i in op.inputs if i not in op.optional_inputs))
+    least = max(1, sum(1 for i in op.inputs if i not in op.optional_inputs))
     by_name = frozenset(op.inputs[least:])  # those that may come by name without having come by position
 
     def call(*args: Any, out: Any = None, name: str | None = None, **kwargs: Any) -> Any:
@@ -167,11 +176,7 @@ def nary(op: Operator, cls: type[Any], general: Callable) -> Callable:
                 tensors.append(x._data)
             else:
                 try:
-                    if kwargs:
-                        with_attributes, attributes = bound(kwargs)
-                        result = with_attributes(*tensors) if with_attributes is not None else function(*tensors, **attributes)
-                    else:
-                        result = function(*tensors)
+                    result = bound(kwargs)(*tensors) if kwargs else function(*tensors)
                     if type(result) is Tensor:
                         return wrap(cls, result, first._ctx)
                     if isinstance(result, (tuple, list)) and len(result) > 1:

@@ -67,8 +67,11 @@ def _reduction(name, compute, doc, sample=None, aliases=(), **traits):
     """
     def fn(data, *, axis: Axes = None, keepdims: bool = False, exclude: bool = False):
         n = data.dim()
-        if type(axis) is int and n > 1 and -n <= axis < n and not exclude:  # the usual case, without the general one's questions
-            return compute(data, axis, keepdims)
+        if n > 1 and type(axis) is int and not exclude:  # the usual case, without the general one's questions
+            try:
+                return compute(data, axis, keepdims)
+            except IndexError:  # there is no such axis
+                pass
         if n == 1 and (axis is None or axis == ()) and not exclude:  # all axes leave the shape (1,), as this one does with `keepdims`
             return compute(data, 0, True)
         axes = None if axis is None else reduced_axes(name, axis, exclude, n)

@@ -102,6 +102,7 @@ class Operator(Traits):
         self.wants_training = self.wants_device = None
         self.inputs, self.optional_inputs, self.variadic = (), frozenset(), False
         self._declared: dict[str, Any] = {}  # the parameters that are attributes
+        self._required: list[str] = []
         self._read_signature(fn)
         self.num_inputs = -1 if self.variadic else len(self.inputs)
         self.simple = (num_outputs == 1 and not self._declared and not self.variadic and not self.wants_training
@@ -109,6 +110,7 @@ class Operator(Traits):
         self.mutated_indices = tuple(self.inputs.index(m) for m in self.mutates)
         self._bound: dict[Any, Any] = {}  # see `bound`
         self._num_bound = 0
+        self._last: tuple[tuple[str, Any], ...] = ()
         self.set_traits(name, {"complete_rule": "shape", **traits} if same_shape else traits)
 
     def _read_signature(self, fn: Callable) -> None:
@@ -123,6 +125,8 @@ class Operator(Traits):
                     raise TypeError(f"operator {self.name}{inspect.signature(fn)}: attribute `{p.name}` needs an annotation")
                 else:
                     self._declared[p.name] = p
+                    if p.default is _P.empty:
+                        self._required.append(p.name)
             elif p.kind is _P.VAR_POSITIONAL:
                 self.variadic = True
                 inputs.append(p.name)
@@ -186,9 +190,9 @@ class Operator(Traits):
                 raise MXNetError(f"{self.name}: `{name}` must be {attribute.expected}{' or None' if attribute.optional else ''}, "
                                  f"received {shortened(value)}{did_you_mean(value, choices)}") from None
         if not partial:
-            for name, attribute in attributes.items():
-                if attribute.required and name not in parsed:
-                    raise MXNetError(f"{self.name}: required argument `{name}` ({attribute.expected}) was not given")
+            for name in self._required:
+                if name not in parsed:
+                    raise MXNetError(f"{self.name}: required argument `{name}` ({attributes[name].expected}) was not given")
         return parsed
 
     def _unknown_argument(self, name: str) -> str:
@@ -198,36 +202,59 @@ class Operator(Traits):
         return (f"{self.name}: cannot find argument '{name}'{did_you_mean(name, known)}\n"
                 f"Possible arguments: {inputs}; attributes:{lines or ' none'}")
 
-    def bound(self, given: dict[str, Any]) -> tuple[Callable | None, Attributes]:
-        """Return the raw function with these attributes as its defaults, whose calls take tensors only, and the parsed attributes.
+    def bound(self, given: dict[str, Any]) -> Any:
+        """Return the raw function with these attributes as its defaults, whose calls take tensors only; its `keywords` are those parsed.
 
-        Both are made once for the same attributes, and stored in a tree, one level for each attribute. Its type is a part of the key, since 1, 1.0
-        and True are equal. The function is None where a value cannot be a key, so that the attributes are parsed in each call.
+        It is made once for the same attributes, and stored in a tree, one level for each attribute. Its type is a part of the key, since 1, 1.0
+        and True are equal. Values that cannot be keys are parsed in each call; floats in the first of two calls with the same, since many
+        programs have new ones in each call.
         """
         node = self._bound
         try:
             for name, value in given.items():
                 node = node[name, value, type(value)]
-            return node[_LEAF]
+            return node[None]
         except (KeyError, TypeError, NotImplementedError):  # the last by arrays of mx.np, which have no hash
             pass
         parsed = self.parse(given)
-        for name, value in given.items():
-            if not _is_key(value, self.attributes.get(name)):
-                return None, parsed
+        if not self._may_store(given) or float in map(type, given.values()) and self._is_new(given):
+            return functools.partial(self.raw, **parsed)
         if self._num_bound >= MAX_BOUND:  # a program with a new value in each call must not grow the tree without limit
             self._bound, self._num_bound = {}, 0
+        self._num_bound += 1
         node = self._bound
         for name, value in given.items():
             node = node.setdefault((name, value, type(value)), {})
-        self._num_bound += 1
-        view = self.view
-        node[_LEAF] = leaf = _with_attributes(self.raw, parsed) if view is None else _copying(_with_attributes(view, parsed)), parsed
-        return leaf
+        function: Any = _with_attributes(self.raw, parsed) if self.view is None else _copying(_with_attributes(self.view, parsed))
+        function.keywords = parsed
+        node[None] = function
+        return function
+
+    def _may_store(self, given: dict[str, Any]) -> bool:
+        """True if these attributes cannot change, and all equal ones of the same types are parsed to the same."""
+        for name, value in given.items():
+            kind = type(value)
+            if kind in _KEYS or kind is float and value and value == value:  # 0.0 == -0.0 and nan != nan: no keys
+                continue
+            if kind is tuple:
+                attribute = self.attributes.get(name)
+                if attribute is None or attribute.kind not in _TUPLES or not all(type(v) is int or v is None for v in value):
+                    return False
+            elif not isinstance(value, (np.dtype, np.integer)):
+                return False
+        return True
+
+    def _is_new(self, given: dict[str, Any]) -> bool:
+        """True unless the last call of this method had the same attributes."""
+        items = tuple(given.items())
+        if items == self._last:
+            return False
+        self._last = items
+        return True
 
     def parse_cached(self, given: dict[str, Any]) -> Attributes:
         """`parse` for the call path: the same attributes are parsed once."""
-        return self.bound(given)[1]
+        return self.bound(given).keywords
 
     def with_defaults(self, parsed: Attributes) -> Attributes:
         """All attributes: those parsed, and the defaults of the others."""
@@ -348,28 +375,18 @@ _OF_CUDNN, _NO_WISH = ("cudnn_algo_", "cudnn_tensor_core"), ("-1", "0", "None", 
 _IGNORED = frozenset({"cudnn_tune", "cudnn_off", "workspace", "__profiler_scope__"})
 
 
-_LEAF = None  # the key of the result in a tree of attributes; those of attributes are tuples
 _KEYS = frozenset({int, bool, str, type(None), type, torch.dtype})  # types of values that neither change nor equal others of their type
 _TUPLES = (schema.Shape, schema.Ends, schema.Axes)  # kinds of attributes for which equal tuples mean the same, whatever their items' types
 
 
-def _is_key(value: Any, attribute: Attribute | None) -> bool:
-    """True if an attribute with this value may be stored: the value cannot change, and all equal values of its type are parsed to the same."""
-    kind = type(value)
-    if kind is tuple:
-        return attribute is not None and attribute.kind in _TUPLES and all(type(v) is int or v is None for v in value)
-    return kind in _KEYS or isinstance(value, (np.dtype, np.integer))
-
-
 def _with_attributes(fn: Callable, attributes: Attributes) -> Callable:
     """Return `fn` with these defaults of its keyword-only parameters: a call with defaults is faster than one with ``**attributes``."""
-    if type(fn) is types.FunctionType:
-        code = fn.__code__
-        if attributes.keys() <= set(code.co_varnames[code.co_argcount:code.co_argcount + code.co_kwonlyargcount]):
-            function = types.FunctionType(code, fn.__globals__, fn.__name__, fn.__defaults__, fn.__closure__)
-            function.__kwdefaults__ = {**(fn.__kwdefaults__ or {}), **attributes}
-            return function
-    return functools.partial(fn, **attributes)
+    code = fn.__code__ if type(fn) is types.FunctionType else None
+    if code is None or not attributes.keys() <= set(code.co_varnames[code.co_argcount:code.co_argcount + code.co_kwonlyargcount]):
+        return lambda *tensors: fn(*tensors, **attributes)  # a callable object, or a decorated function
+    function = types.FunctionType(code, fn.__globals__, fn.__name__, fn.__defaults__, fn.__closure__)
+    function.__kwdefaults__ = {**(fn.__kwdefaults__ or {}), **attributes}
+    return function
 
 
 class _Parameter(NamedTuple):
