@@ -140,6 +140,15 @@ def test_attributes_are_parsed():
     assert call(subtract)(y, x).asnumpy().tolist() == [9, 18]
 
 
+def test_any_number_of_inputs():
+    join = call(lambda *data: torch.cat(data))
+    x = nd.array([1, 2])
+    assert join(x).asnumpy().tolist() == [1, 2] and join(x, x, x).asnumpy().tolist() == [1, 2] * 3
+    for args in ((), ([x, x],), (x, 1.0), (x, marked()), (x, nd.ones((2,), ctx=CPU1)), (x, nd.ones((2, 2)))):
+        assert join(*args) is GENERAL
+    assert join(x, out=x) is join(x, data=[x]) is GENERAL
+
+
 def test_a_list_of_several_results_is_computed_once():
     calls = []
 
@@ -188,7 +197,7 @@ def test_operators_that_write_to_inputs_have_no_fast_call():
 
 
 def test_operators_without_fixed_inputs_have_no_fast_call():
-    for name in ("Concat", "_zeros", "Dropout"):  # any number of inputs; none, on a device; one, asking whether training is on
+    for name in ("Custom", "_zeros", "Dropout"):  # any number of inputs with names; none, on a device; one, asking whether training is on
         assert fast(get(name), NDArray, general) is general
 
 
@@ -248,7 +257,8 @@ def test_in_place():
     lambda x, y: nd.clip(x, a_min=-0.0, a_max=2), lambda x, y: nd.expand_dims(x, axis=0), lambda x, y: nd.reshape(x, shape=(-1,)),
     lambda x, y: nd.sum(x, 1), lambda x, y: nd.sum(x, 1, True), lambda x, y: x.sum(1, exclude=True), lambda x, y: nd.clip(x, -1.0, 2.0),
     lambda x, y: nd.dot(x, y, True), lambda x, y: nd.softmax(x, axis=0), lambda x, y: x.softmax(),
-    lambda x, y: nd.FullyConnected(x, y, num_hidden=2, no_bias=True), lambda x, y: nd.where(x, x, y),
+    lambda x, y: nd.concat(x, y, dim=0), lambda x, y: nd.concat(x), lambda x, y: nd.stack(x, y, axis=-1), lambda x, y: nd.add_n(x, y, x),
+    lambda x, y: nd.concat(x, y, num_args=2, dim=1), lambda x, y: nd.FullyConnected(x, y, num_hidden=2, no_bias=True), lambda x, y: nd.where(x, x, y),
     lambda x, y: nd.split(x, num_outputs=2), lambda x, y: x.exp(), lambda x, y: x.as_np_ndarray() + 1,
     lambda x, y: x + y, lambda x, y: x + 1, lambda x, y: 2 - x, lambda x, y: 2 * x, lambda x, y: x > y,
     lambda x, y: nd.add(x, y), lambda x, y: nd.add(x, 2),

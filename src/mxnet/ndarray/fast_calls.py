@@ -6,6 +6,7 @@ observes and switches generators. `general` also raises the errors: a call whose
 `mx.nd` and `mx.npx` get their functions from `fast`, by way of `functions`, and arrays most of their methods from those. Python's operators
 and the functions of ``mx.np`` that compute element by element come from `unary`, `number`, `operand` and `in_place`.
 """
+import sys
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -66,7 +67,7 @@ def watched(op: Operator, cls: type[Any], arrays: Sequence[Any], attrs: dict[str
 
 def fast(op: Operator, cls: type[Any], general: Callable) -> Callable:
     """`general`, behind the fast call that suits the operator, if there is one."""
-    if op.variadic or op.wants_training or op.wants_device or op.mutates or not op.inputs:
+    if op.wants_training or op.wants_device or op.mutates or not op.inputs or op.variadic and (len(op.inputs) > 1 or op.names_inputs):
         return general
     make = unary if op.num_inputs == 1 else binary if op.num_inputs == 2 and not op.optional_inputs and op.inputs_rule is None else nary
     return make(op, cls, general)
@@ -93,7 +94,9 @@ def unary(op: Operator, cls: type[Any], general: Callable) -> Callable:
                 try:
                     result = bound(kwargs)(x._data) if kwargs else function(x._data)
                     if type(result) is Tensor:
-                        return wrap(cls, result, x._ctx)
+                        array: Any = allocate(cls)  # `wrap`, without a call
+                        array._data, array._ctx, array._autograd = result, x._ctx, None
+                        return array
                     if isinstance(result, (tuple, list)) and len(result) > 1:
                         return [wrap(cls, r, x._ctx) for r in result]
                 except Exception:  # the general path raises the error
@@ -128,7 +131,9 @@ def binary(op: Operator, cls: type[Any], general: Callable) -> Callable:
                 try:
                     result = bound(kwargs)(x._data, y._data) if kwargs else function(x._data, y._data)
                     if type(result) is Tensor:
-                        return wrap(cls, result, x._ctx)
+                        array: Any = allocate(cls)  # `wrap`, without a call
+                        array._data, array._ctx, array._autograd = result, x._ctx, None
+                        return array
                     if isinstance(result, (tuple, list)) and len(result) > 1:
                         return [wrap(cls, r, x._ctx) for r in result]
                 except Exception:  # the general path raises the error
@@ -161,9 +166,9 @@ def _named(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[
 
 
 def nary(op: Operator, cls: type[Any], general: Callable) -> Callable:
-    """Return the function of an operator with any fixed number of inputs, the last of which may be optional: ``call(x, y, ..., **attributes)``."""
+    """Return the function of an operator with any number of inputs, the last of which may be optional: ``call(x, y, ..., **attributes)``."""
     function, bound, eligible = op.raw, op.bound, eligibility(cls)
-    most = op.num_inputs
+    most = sys.maxsize if op.variadic else op.num_inputs
     least = max(1, sum(1 for i in op.inputs if i not in op.optional_inputs))
     by_name = frozenset(op.inputs[least:])  # those that may come by name without having come by position
 
