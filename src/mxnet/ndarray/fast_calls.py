@@ -173,7 +173,8 @@ def nary(op: Operator, cls: type[Any], general: Callable) -> Callable:
     by_name = frozenset(op.inputs[least:])  # those that may come by name without having come by position
 
     def call(*args: Any, out: Any = None, name: str | None = None, **kwargs: Any) -> Any:
-        if out is None and least <= len(args) <= most and (least == most or by_name.isdisjoint(kwargs)):
+        count = len(args)
+        if out is None and least <= count <= most and (count == most or not by_name or by_name.isdisjoint(kwargs)):
             first, tensors = args[0], []
             for x in args:
                 if not eligible(x) or x._ctx is not first._ctx:
@@ -183,7 +184,9 @@ def nary(op: Operator, cls: type[Any], general: Callable) -> Callable:
                 try:
                     result = bound(kwargs)(*tensors) if kwargs else function(*tensors)
                     if type(result) is Tensor:
-                        return wrap(cls, result, first._ctx)
+                        array: Any = allocate(cls)  # `wrap`, without a call
+                        array._data, array._ctx, array._autograd = result, x._ctx, None
+                        return array
                     if isinstance(result, (tuple, list)) and len(result) > 1:
                         return [wrap(cls, r, first._ctx) for r in result]
                 except Exception:  # the general path raises the error

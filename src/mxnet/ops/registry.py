@@ -34,7 +34,7 @@ OPERATORS: dict[str, "Operator"] = {}  # every name and alias -> Operator
 ON_DEMAND = {"_np": "mxnet.ops.numpy", "_contrib_onnx": "mxnet.contrib.onnx.onnx2mx.running"}
 
 
-MAX_BOUND = 1024  # functions with attributes that `Operator.bound` stores
+MAX_BOUND = 1024  # sets of attributes that `Operator.bound` remembers: then it begins anew
 MAX_OUTPUTS = 4 * MAX_COUNT  # the sampling of graphs returns up to four arrays for each that it gets
 
 
@@ -110,7 +110,7 @@ class Operator(Traits):
         self.mutated_indices = tuple(self.inputs.index(m) for m in self.mutates)
         self._bound: dict[Any, Any] = {}  # see `bound`
         self._num_bound = 0
-        self._last: tuple[tuple[str, Any], ...] = ()
+        self._seen: set[tuple[tuple[str, Any], ...]] = set()  # attributes of earlier calls
         self.set_traits(name, {"complete_rule": "shape", **traits} if same_shape else traits)
 
     def _read_signature(self, fn: Callable) -> None:
@@ -205,52 +205,55 @@ class Operator(Traits):
     def bound(self, given: dict[str, Any]) -> Any:
         """Return the raw function with these attributes as its defaults, whose calls take tensors only; its `keywords` are those parsed.
 
-        It is made once for the same attributes, and stored in a tree, one level for each attribute. Its type is a part of the key, since 1, 1.0
-        and True are equal. Values that cannot be keys are parsed in each call; floats in the first of two calls with the same, since many
-        programs have new ones in each call.
+        It is made at the second call with the same attributes, and stored in a tree, below each attribute's name, type and value: 1, 1.0 and True
+        are equal. In other calls the attributes are parsed.
         """
         node = self._bound
         try:
-            for name, value in given.items():
-                node = node[name, value, type(value)]
+            for name in given:
+                node = node[name][type(value := given[name])][value]
             return node[None]
         except (KeyError, TypeError, NotImplementedError):  # the last by arrays of mx.np, which have no hash
             pass
         parsed = self.parse(given)
-        if not self._may_store(given) or float in map(type, given.values()) and self._is_new(given):
+        if not self._is_repeated(given):
             return functools.partial(self.raw, **parsed)
-        if self._num_bound >= MAX_BOUND:  # a program with a new value in each call must not grow the tree without limit
+        if self._num_bound >= MAX_BOUND:
             self._bound, self._num_bound = {}, 0
         self._num_bound += 1
         node = self._bound
         for name, value in given.items():
-            node = node.setdefault((name, value, type(value)), {})
+            node = node.setdefault(name, {}).setdefault(type(value), {}).setdefault(value, {})
         function: Any = _with_attributes(self.raw, parsed) if self.view is None else _copying(_with_attributes(self.view, parsed))
         function.keywords = parsed
         node[None] = function
         return function
 
-    def _may_store(self, given: dict[str, Any]) -> bool:
-        """True if these attributes cannot change, and all equal ones of the same types are parsed to the same."""
+    def _is_repeated(self, given: dict[str, Any]) -> bool:
+        """True if these attributes may be stored, and an earlier call had the same: a program with new ones in each call stores nothing.
+
+        Those may be stored that cannot change, and for which all equal ones of the same types are parsed to the same.
+        """
         for name, value in given.items():
             kind = type(value)
             if kind in _KEYS or kind is float and value and value == value:  # 0.0 == -0.0 and nan != nan: no keys
                 continue
             if kind is tuple:
                 attribute = self.attributes.get(name)
-                if attribute is None or attribute.kind not in _TUPLES or not all(type(v) is int or v is None for v in value):
+                if attribute is None or attribute.kind not in _TUPLES:
                     return False
+                for v in value:
+                    if type(v) is not int and v is not None:
+                        return False
             elif not isinstance(value, (np.dtype, np.integer)):
                 return False
-        return True
-
-    def _is_new(self, given: dict[str, Any]) -> bool:
-        """True unless the last call of this method had the same attributes."""
         items = tuple(given.items())
-        if items == self._last:
-            return False
-        self._last = items
-        return True
+        if items in self._seen:
+            return True
+        if len(self._seen) >= MAX_BOUND:
+            self._seen.clear()
+        self._seen.add(items)
+        return False
 
     def parse_cached(self, given: dict[str, Any]) -> Attributes:
         """`parse` for the call path: the same attributes are parsed once."""
