@@ -3,6 +3,8 @@
 `eligibility` is the only test of this condition. The functions below put it in front of `general`, the path of a call that also records,
 observes and switches generators. `general` also raises the errors: a call whose fast path raises is repeated on the general path.
 
+Attributes become the defaults of a copy of the operator's function (`Operator.bound`), so that a call with the same ones passes tensors only.
+
 `mx.nd` and `mx.npx` get their functions from `fast`, by way of `functions`, and arrays most of their methods from those. Python's operators
 and the functions of ``mx.np`` that compute element by element come from `unary`, `number`, `operand` and `in_place`.
 """
@@ -99,6 +101,8 @@ def unary(op: Operator, cls: type[Any], general: Callable) -> Callable:
                         return array
                     if isinstance(result, (tuple, list)) and len(result) > 1:
                         return [wrap(cls, r, x._ctx) for r in result]
+                    if isinstance(result, Tensor):
+                        return wrap(cls, result, x._ctx)
                 except Exception:  # the general path raises the error
                     pass
             elif dispatch.observer is not None and (watched_result := watched(op, cls, (x,), kwargs)) is not None:
@@ -136,6 +140,8 @@ def binary(op: Operator, cls: type[Any], general: Callable) -> Callable:
                         return array
                     if isinstance(result, (tuple, list)) and len(result) > 1:
                         return [wrap(cls, r, x._ctx) for r in result]
+                    if isinstance(result, Tensor):
+                        return wrap(cls, result, x._ctx)
                 except Exception:  # the general path raises the error
                     pass
             elif dispatch.observer is not None and (watched_result := watched(op, cls, (x, y), kwargs)) is not None:
@@ -189,6 +195,8 @@ def nary(op: Operator, cls: type[Any], general: Callable) -> Callable:
                         return array
                     if isinstance(result, (tuple, list)) and len(result) > 1:
                         return [wrap(cls, r, first._ctx) for r in result]
+                    if isinstance(result, Tensor):
+                        return wrap(cls, result, first._ctx)
                 except Exception:  # the general path raises the error
                     pass
             if dispatch.observer is not None and (watched_result := watched(op, cls, args, kwargs)) is not None:
