@@ -249,12 +249,10 @@ def _arg_extreme(name, function, doc, sample):
     def fn(data, *, axis: Optional[int] = None, keepdims: bool = False):
         if axis is None:
             return function(data.reshape(-1), 0).reshape((1,) * data.dim() if keepdims else (1,)).to(data.dtype)
-        if data.dim() > 1:
-            try:
-                return function(data, axis, keepdims).to(data.dtype)
-            except IndexError:  # there is no such axis
-                pass
-        axis = normalize_axis(name, axis, data.dim())
+        n = data.dim()
+        if n > 1 and -n <= axis < n:  # the usual case
+            return function(data, axis, keepdims).to(data.dtype)
+        axis = normalize_axis(name, axis, n)
         out = function(data, axis, keepdims).to(data.dtype)
         return out if out.dim() else out.reshape(1)
 
