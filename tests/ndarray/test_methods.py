@@ -1,3 +1,5 @@
+import inspect
+
 import numpy as np
 import pytest
 
@@ -27,6 +29,22 @@ def test_arrays_and_symbols_have_the_same_methods():
     for name in methods.names():
         assert callable(getattr(nd.NDArray, name)) and callable(getattr(mx.sym.Symbol, name)), name
         assert getattr(nd.NDArray, name).__name__ == name and name in getattr(nd.NDArray, name).__doc__
+
+
+def test_a_method_that_a_program_has_replaced_stays_replaced():
+    class Derived(nd.NDArray):
+        pass
+
+    methods.attach(Derived, lambda name: getattr(nd, name))
+    original, x = Derived.log2, nd.array([8])
+    try:
+        Derived.log2 = lambda self: -original(self)
+        assert [Derived.log2(x).asscalar() for _ in range(3)] == [-3] * 3 and original(x).asscalar() == 3
+    finally:
+        Derived.log2 = original
+    texts = original.__name__, original.__doc__, inspect.signature(original)
+    assert Derived.log1p(x * 0).asscalar() == Derived.log2(x * 0 + 1).asscalar() == 0
+    assert (Derived.log2.__name__, Derived.log2.__doc__, inspect.signature(Derived.log2)) == texts
 
 
 def test_transpose_takes_its_axes_in_any_form():

@@ -128,6 +128,7 @@ def test_every_replaced_tensor_counts():
     assert assignments == {
         "ndarray/dispatch.py: array._data = tensor",  # `wrap`: a new array
         "ndarray/fast_calls.py: array._data, array._ctx, array._autograd = result, lhs._ctx, None",  # a new one, too
+        "ndarray/fast_calls.py: array._data, array._ctx, array._autograd = result, x._ctx, None",
         "ndarray/ndarray.py: self._data, self._ctx, self._autograd = handle._data, handle._ctx, None",  # `__init__`
         "ndarray/ndarray.py: self._data, self._ctx, self._autograd = handle, context_of(handle), None",
         "ndarray/serialization.py: setattr(array, slot, getattr(loaded, slot))",  # of sparse arrays

@@ -1,6 +1,10 @@
 """How an operator is made of a function, and what it then says about its uses."""
+import functools
+import gc
 import inspect
+import math
 import subprocess
+import weakref
 
 import numpy as np
 import pytest
@@ -11,12 +15,16 @@ from forked import python
 from mxnet.base import MXNetError
 from mxnet.ops import registry
 from mxnet.ops.registry import OPERATORS, Operator, UnknownOperatorError, alias, get, op
-from mxnet.ops.schema import Device, Shape, Training
+from mxnet.ops.schema import Axes, Device, Floats, Shape, Training
 
 
 def scaled(data, bias=None, *, factor: float = 2.0, rows: int, training: Training):
     """data * factor + bias."""
     return data * factor
+
+
+def repeated(data, bias=None, *, factor: float = 2.0, rows: int):
+    return (data * factor if bias is None else data * factor + bias).expand(rows, -1)
 
 
 @pytest.fixture
@@ -107,11 +115,9 @@ def test_an_operator_without_attributes_ignores_them_with_a_warning():
 
 def test_the_same_attributes_are_parsed_once():
     operator = Operator("scaled", scaled)
-    first = operator.parse_cached({"rows": "3"})
-    assert first == {"rows": 3} and operator.parse_cached({"rows": "3"}) is first
-    assert operator.parse_cached({"rows": "4"}) == {"rows": 4}
-    with_float = operator.parse_cached({"rows": 3, "factor": 1.5})  # might be another value in each call
-    assert with_float == {"rows": 3, "factor": 1.5} and operator.parse_cached({"rows": 3, "factor": 1.5}) is not with_float
+    for given, parsed in (({"rows": "3"}, {"rows": 3}), ({"rows": "4"}, {"rows": 4}), ({"rows": 3, "factor": 1.5}, {"rows": 3, "factor": 1.5})):
+        first, second, third = (operator.parse_cached(given) for _ in range(3))  # there might be others in each call
+        assert first == second == third == parsed and second is third
 
 
 def test_attributes_that_cannot_be_hashed_are_parsed_each_time():
@@ -122,11 +128,55 @@ def test_attributes_that_cannot_be_hashed_are_parsed_each_time():
     assert operator.parse_cached({"shape": [1, 2]}) == {"shape": (1, 2)} == operator.parse_cached({"shape": [1, 2]})
 
 
+def test_equal_values_of_other_types_are_other_attributes():
+    def f(x, *, axis: Axes = None, text: str = "", sizes: Floats = (), factor: float = 1.0):
+        return x
+
+    operator = Operator("f", f)
+    for _ in range(3):
+        assert [operator.parse_cached({"axis": v}) for v in (1, True, np.int64(1))] == [{"axis": 1}] * 3
+        with pytest.raises(MXNetError, match="`axis` must be an integer"):
+            operator.parse_cached({"axis": 1.0})
+        assert [operator.parse_cached({"text": v})["text"] for v in (1, True, 1.0, (1,), (True,))] == ["1", "True", "1.0", "(1,)", "(True,)"]
+        assert [math.copysign(1, operator.parse_cached({"factor": v})["factor"]) for v in (0, 0.0, -0.0, np.float32(-0.0))] == [1, 1, -1, -1]
+        assert [math.copysign(1, operator.parse_cached({"sizes": (v,)})["sizes"][0]) for v in (0, -0.0, 0.0)] == [1, -1, 1]
+
+
+def test_a_function_with_attributes_takes_tensors_only():
+    operator, x = Operator("repeated", repeated), torch.ones(2)
+    assert torch.equal(operator.bound({"rows": "3"})(x), repeated(x, rows=3))
+    function = operator.bound({"rows": "3"})
+    assert function.keywords == {"rows": 3} and operator.bound({"rows": "3"}) is function and operator.bound({"rows": 4}) is not function
+    assert torch.equal(function(x), repeated(x, rows=3)) and torch.equal(function(x, x), repeated(x, x, rows=3))
+    assert torch.equal(operator.bound({"rows": 3, "factor": 1.5})(x), repeated(x, rows=3, factor=1.5))
+
+
+def test_a_function_with_attributes_shares_no_memory_either():
+    x = torch.ones(2)
+    for _ in range(3):
+        result = get("expand_dims").bound({"axis": 0})(x)
+        assert result.shape == (1, 2) and result.data_ptr() != x.data_ptr()
+
+
+def test_functions_behind_a_decorator_get_their_attributes():
+    @functools.wraps(repeated)
+    def decorated(*tensors, **attributes):
+        return repeated(*tensors, **attributes)
+
+    operator = Operator("decorated", decorated)
+    for _ in range(3):
+        assert torch.equal(operator.bound({"rows": 3})(torch.ones(2)), repeated(torch.ones(2), rows=3))
+
+
 def test_the_table_of_parsed_attributes_does_not_grow_without_end():
-    operator = Operator("scaled", scaled)
+    operator = Operator("repeated", repeated)
+    functions = weakref.WeakSet()
     for rows in range(3000):
-        assert operator.parse_cached({"rows": rows}) == {"rows": rows}
-    assert len(operator._parsed) <= 1025
+        for given in ({"rows": rows}, {"rows": 1, "factor": rows + 0.5}):
+            assert operator.parse_cached(given) == operator.parse_cached(given) == given
+            functions.add(operator.bound(given))
+    gc.collect()
+    assert 1 <= len(functions) <= 1024
 
 
 # -- inputs and outputs of a use -----------------------------------------------------------------------------------------------
@@ -244,4 +294,7 @@ def test_attributes_that_are_arrays_are_parsed_every_time():
     assert mx.np.clip(x, low, mx.np.array(0.5)).tolist() == [0.5, -1, pytest.approx(0.3)]
     dtype = mx.nd.zeros((1,), dtype="int32")
     assert mx.nd.cast(mx.nd.ones(2), dtype=dtype).dtype is np.int32
-    assert not any(v is dtype for key in get("Cast")._parsed for _, v in key)
+    dtype[:] = 1
+    references = weakref.ref(dtype)
+    del dtype
+    assert references() is None  # it is in no table

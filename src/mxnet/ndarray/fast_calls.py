@@ -3,9 +3,12 @@
 `eligibility` is the only test of this condition. The functions below put it in front of `general`, the path of a call that also records,
 observes and switches generators. `general` also raises the errors: a call whose fast path raises is repeated on the general path.
 
+Attributes become the defaults of a copy of the operator's function (`Operator.bound`), so that a call with the same ones passes tensors only.
+
 `mx.nd` and `mx.npx` get their functions from `fast`, by way of `functions`, and arrays most of their methods from those. Python's operators
 and the functions of ``mx.np`` that compute element by element come from `unary`, `number`, `operand` and `in_place`.
 """
+import sys
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,11 +16,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..base import _Null
 from ..ops.registry import Operator
 from ..util import fractions_widen
 from . import dispatch
 from .dispatch import allocate, in_graph, mode, refuse_inplace, wrap
 
+_MISSING = object()  # the default of arguments by position: a tuple of them would cost time
 _NUMBERS = (float, int)  # not bool, nor numpy's numbers
 # Torch takes 1.3 us longer for a Python number than for a tensor without axes; these are those made of numbers seen before.
 _constants: dict[tuple[float, torch.dtype], Tensor] = {}
@@ -51,7 +56,7 @@ def watched(op: Operator, cls: type[Any], arrays: Sequence[Any], attrs: dict[str
         return None
     start = time.perf_counter_ns()
     try:
-        result = op.raw(*tensors, **op.parse_cached(attrs)) if attrs else op.raw(*tensors)
+        result = op.bound(attrs)(*tensors) if attrs else op.raw(*tensors)
     except Exception:  # the general path raises the error
         return None
     several = isinstance(result, (tuple, list))
@@ -64,75 +69,118 @@ def watched(op: Operator, cls: type[Any], arrays: Sequence[Any], attrs: dict[str
 
 def fast(op: Operator, cls: type[Any], general: Callable) -> Callable:
     """`general`, behind the fast call that suits the operator, if there is one."""
-    if op.variadic or op.wants_training or op.wants_device or op.mutates or not op.inputs:
+    if op.wants_training or op.wants_device or op.mutates or not op.inputs or op.variadic and (len(op.inputs) > 1 or op.names_inputs):
         return general
-    make = unary if op.num_inputs == 1 else binary if op.num_inputs == 2 and op.simple else nary
+    make = unary if op.num_inputs == 1 else binary if op.num_inputs == 2 and not op.optional_inputs and op.inputs_rule is None else nary
     return make(op, cls, general)
 
 
 def unary(op: Operator, cls: type[Any], general: Callable) -> Callable:
     """Return the function of an operator with one input: ``call(x, **attributes)``."""
-    function, parse, eligible = op.raw, op.parse_cached, eligibility(cls)
+    function, bound, eligible = op.raw, op.bound, eligibility(cls)
 
-    def simple(*args: Any, out: Any = None, name: str | None = None, **kwargs: Any) -> Any:
-        if len(args) == 1 and out is None and not kwargs:
-            x = args[0]
+    def simple(x: Any = _MISSING, /, *args: Any, out: Any = None, name: str | None = None, **kwargs: Any) -> Any:
+        if not args and out is None and not kwargs:
             if eligible(x):
                 try:
                     return wrap(cls, function(x._data), x._ctx)
                 except Exception:  # the general path raises the error
                     pass
-            elif dispatch.observer is not None and (watched_result := watched(op, cls, args, kwargs)) is not None:
+            elif dispatch.observer is not None and (watched_result := watched(op, cls, (x,), kwargs)) is not None:
                 return watched_result
-        return general(*args, out=out, **kwargs)
+        return general(*args, out=out, **kwargs) if x is _MISSING else general(x, *args, out=out, **kwargs)
 
-    def call(*args: Any, out: Any = None, name: str | None = None, **kwargs: Any) -> Any:
-        if len(args) == 1 and out is None:
-            x = args[0]
+    def call(x: Any = _MISSING, /, *args: Any, out: Any = None, name: str | None = None, **kwargs: Any) -> Any:
+        if not args and out is None:
             if eligible(x):
                 try:
-                    result = function(x._data, **parse(kwargs)) if kwargs else function(x._data)
+                    result = bound(kwargs)(x._data) if kwargs else function(x._data)
                     if type(result) is Tensor:
-                        return wrap(cls, result, x._ctx)
+                        array: Any = allocate(cls)  # `wrap`, without a call
+                        array._data, array._ctx, array._autograd = result, x._ctx, None
+                        return array
                     if isinstance(result, (tuple, list)) and len(result) > 1:
                         return [wrap(cls, r, x._ctx) for r in result]
+                    if isinstance(result, Tensor):
+                        return wrap(cls, result, x._ctx)
                 except Exception:  # the general path raises the error
                     pass
-            elif dispatch.observer is not None and (watched_result := watched(op, cls, args, kwargs)) is not None:
+            elif dispatch.observer is not None and (watched_result := watched(op, cls, (x,), kwargs)) is not None:
                 return watched_result
-        return general(*args, out=out, **kwargs)
+        elif out is None and eligible(x) and (named := _named(op, args, kwargs)) is not None:
+            return call(x, **named)
+        return general(*args, out=out, **kwargs) if x is _MISSING else general(x, *args, out=out, **kwargs)
 
     return simple if op.simple else call
 
 
 def binary(op: Operator, cls: type[Any], general: Callable) -> Callable:
-    """Return the function of an operator with two inputs and no attributes: ``call(x, y)``."""
-    function, eligible = op.raw, eligibility(cls)
+    """Return the function of an operator with two inputs: ``call(x, y, **attributes)``."""
+    function, bound, eligible = op.raw, op.bound, eligibility(cls)
 
-    def call(*args: Any, out: Any = None, name: str | None = None, **kwargs: Any) -> Any:
-        if len(args) == 2 and out is None and not kwargs:
-            x, y = args
+    def simple(x: Any = _MISSING, y: Any = _MISSING, /, *args: Any, out: Any = None, name: str | None = None, **kwargs: Any) -> Any:
+        if not args and out is None and not kwargs:
             if eligible(x) and eligible(y) and x._ctx is y._ctx:
                 try:
                     return wrap(cls, function(x._data, y._data), x._ctx)
                 except Exception:  # the general path raises the error
                     pass
-            elif dispatch.observer is not None and (result := watched(op, cls, args, kwargs)) is not None:
-                return result
-        return general(*args, out=out, **kwargs)
+            elif dispatch.observer is not None and (watched_result := watched(op, cls, (x, y), kwargs)) is not None:
+                return watched_result
+        return general(*_given(x, y), *args, out=out, **kwargs)
 
-    return call
+    def call(x: Any = _MISSING, y: Any = _MISSING, /, *args: Any, out: Any = None, name: str | None = None, **kwargs: Any) -> Any:
+        if not args and out is None:
+            if eligible(x) and eligible(y) and x._ctx is y._ctx:
+                try:
+                    result = bound(kwargs)(x._data, y._data) if kwargs else function(x._data, y._data)
+                    if type(result) is Tensor:
+                        array: Any = allocate(cls)  # `wrap`, without a call
+                        array._data, array._ctx, array._autograd = result, x._ctx, None
+                        return array
+                    if isinstance(result, (tuple, list)) and len(result) > 1:
+                        return [wrap(cls, r, x._ctx) for r in result]
+                    if isinstance(result, Tensor):
+                        return wrap(cls, result, x._ctx)
+                except Exception:  # the general path raises the error
+                    pass
+            elif dispatch.observer is not None and (watched_result := watched(op, cls, (x, y), kwargs)) is not None:
+                return watched_result
+        elif out is None and eligible(x) and (named := _named(op, args, kwargs)) is not None:
+            return call(x, y, **named)
+        return general(*_given(x, y), *args, out=out, **kwargs)
+
+    return simple if op.simple else call
+
+
+def _given(x: Any, y: Any) -> tuple[Any, ...]:
+    """Return those of two arguments by position that the call has."""
+    return (x, y) if y is not _MISSING else () if x is _MISSING else (x,)
+
+
+def _named(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any] | None:
+    """Return a call's attributes by name, of which `args` are those by position; None where the general path raises an error or needs `args`."""
+    if len(args) > len(op.attributes):
+        return None
+    named = {}
+    for attribute, value in zip(op.attributes, args):
+        if value is not _Null:
+            if attribute in kwargs:
+                return None
+            named[attribute] = value
+    return {**named, **kwargs}
 
 
 def nary(op: Operator, cls: type[Any], general: Callable) -> Callable:
-    """Return the function of an operator with any fixed number of inputs, the last of which may be optional: ``call(x, y, ..., **attributes)``."""
-    function, parse, eligible = op.raw, op.parse_cached, eligibility(cls)
-    most = op.num_inputs
-    least = most if op.inputs_rule is not None else max(1, sum(1 for i in op.inputs if i not in op.optional_inputs))
+    """Return the function of an operator with any number of inputs, the last of which may be optional: ``call(x, y, ..., **attributes)``."""
+    function, bound, eligible = op.raw, op.bound, eligibility(cls)
+    most = sys.maxsize if op.variadic else op.num_inputs
+    least = max(1, sum(1 for i in op.inputs if i not in op.optional_inputs))
     by_name = frozenset(op.inputs[least:])  # those that may come by name without having come by position
 
     def call(*args: Any, out: Any = None, name: str | None = None, **kwargs: Any) -> Any:
-        if out is None and least <= len(args) <= most and (least == most or by_name.isdisjoint(kwargs)):
+        count = len(args)
+        if out is None and least <= count <= most and (count == most or not by_name or by_name.isdisjoint(kwargs)):
             first, tensors = args[0], []
             for x in args:
                 if not eligible(x) or x._ctx is not first._ctx:
@@ -140,11 +188,15 @@ def nary(op: Operator, cls: type[Any], general: Callable) -> Callable:
                 tensors.append(x._data)
             else:
                 try:
-                    result = function(*tensors, **parse(kwargs)) if kwargs else function(*tensors)
+                    result = bound(kwargs)(*tensors) if kwargs else function(*tensors)
                     if type(result) is Tensor:
-                        return wrap(cls, result, first._ctx)
+                        array: Any = allocate(cls)  # `wrap`, without a call
+                        array._data, array._ctx, array._autograd = result, x._ctx, None
+                        return array
                     if isinstance(result, (tuple, list)) and len(result) > 1:
                         return [wrap(cls, r, first._ctx) for r in result]
+                    if isinstance(result, Tensor):
+                        return wrap(cls, result, first._ctx)
                 except Exception:  # the general path raises the error
                     pass
             if dispatch.observer is not None and (watched_result := watched(op, cls, args, kwargs)) is not None:

@@ -44,10 +44,11 @@ def split_arguments(op: Operator, args: tuple, kwargs: dict[str, Any], array_typ
         return [args[0]], kwargs
     positional: tuple[Any, ...]
     if op.variadic:
-        count = 0
-        while count < len(args) and isinstance(args[count], array_type):
-            count += 1
-        inputs, rest = list(args[:count]), args[count:]
+        inputs, rest = list(args), ()
+        for i, value in enumerate(args):
+            if not isinstance(value, array_type):
+                inputs, rest = inputs[:i], args[i:]
+                break
         if not inputs and rest and isinstance(rest[0], (list, tuple)):
             inputs, rest = list(rest[0]), rest[1:]
         if op.names_inputs and any(isinstance(v, array_type) for v in kwargs.values()):
@@ -59,13 +60,16 @@ def split_arguments(op: Operator, args: tuple, kwargs: dict[str, Any], array_typ
             inputs += [named.get(n) for n in names[len(inputs):]]
         if not inputs and isinstance(kwargs.get(op.inputs[-1]), (list, tuple)):
             inputs = list(kwargs.pop(op.inputs[-1]))
-        if len(op.inputs) > 1 or not inputs:
+        if len(op.inputs) > 1:
             for n in op.inputs[:-1]:
                 if n in kwargs:
                     inputs.insert(op.inputs.index(n), kwargs.pop(n))
         if rest:
             raise MXNetError(f"{op.name}: positional arguments must be arrays, received {shortened(rest[0])}; give attributes by name")
-        positional = ()
+        for name in kwargs:
+            if kwargs[name] is _Null:
+                return inputs, {k: v for k, v in kwargs.items() if v is not _Null}
+        return inputs, kwargs
     else:
         most = len(op.inputs)
         inputs, positional = list(args[:most]), args[most:]

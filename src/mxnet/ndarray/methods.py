@@ -1,4 +1,6 @@
 """The operators that arrays and Symbols also have as methods: those with the trait ``method``."""
+import functools
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -17,7 +19,7 @@ def attach(cls: type, function_of: Callable[[str], Callable], share: Callable | 
     shares the array's memory; Symbols have none.
     """
     for name in names():
-        method = _method(name, function_of, share)
+        method = _method(cls, name, function_of, share)
         setattr(cls, name, _with_leading_axes(method) if share is not None and name in ("broadcast_to", "broadcast_like") else method)
 
 
@@ -46,13 +48,15 @@ def _with_leading_axes(method: Callable) -> Callable:
     return broadcast
 
 
-def _method(name: str, function_of: Callable[[str], Callable], share: Callable | None) -> Callable:
+def _method(cls: type, name: str, function_of: Callable[[str], Callable], share: Callable | None) -> Callable:
     function: Callable | None = None  # made at the first call: making all of them at import would cost time
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         nonlocal function
         if function is None:
             function = function_of(name)
+            if vars(cls).get(name) is method and type(function) is types.FunctionType:  # its own calls are 0.2 us shorter
+                setattr(cls, name, _with_texts_of(method, function))
         return function(self, *args, **kwargs)
 
     def reshaping(self: Any, *args: Any, inplace: bool = False, **kwargs: Any) -> Any:
@@ -69,3 +73,10 @@ def _method(name: str, function_of: Callable[[str], Callable], share: Callable |
     made.__name__ = made.__qualname__ = name
     made.__doc__ = f"`{name}` of this array; see the function of that name for its arguments."
     return made
+
+
+def _with_texts_of(method: Callable, function: types.FunctionType) -> Callable:
+    """Return `function` under the name and with the docstring and signature of `method`."""
+    copy = types.FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__)
+    copy.__kwdefaults__ = function.__kwdefaults__
+    return functools.update_wrapper(copy, method)

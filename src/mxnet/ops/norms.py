@@ -6,6 +6,7 @@ import torch
 _vector_norm = torch.linalg.vector_norm
 _INFINITE = math.inf
 _ADDED = (0, 1, math.inf, -math.inf)  # orders that multiply nothing
+_FEW = 16  # results whose values are compared faster by Python than by torch
 _EXACT = 2.0 ** -40  # a norm in single precision above this has lost nothing to squares that are too small
 _LEAST = {torch.float16: 0.0, torch.float64: 2.0 ** -450}  # half precision is summed in single, which holds its squares
 
@@ -21,11 +22,16 @@ def vector_norm(data: torch.Tensor, ord: float = 2.0, axes: list[int] | None = N
     if type(data) is not torch.Tensor or not data.is_cpu or not count or ord in _ADDED or torch.compiler.is_compiling():
         return out
     least = _LEAST.get(data.dtype, _EXACT) if ord == 2 else _LEAST.get(data.dtype, _EXACT) ** (2 / abs(ord))
-    if count == 1:
-        if least <= out.item() < _INFINITE:
+    if count <= _FEW:
+        for value in (out if out.dim() == 1 else out.reshape(-1)).tolist():
+            if not least <= value < _INFINITE:
+                break
+        else:
             return out
-    elif least <= out.min().item() and out.max().item() < _INFINITE:  # false for NaN
-        return out
+    else:
+        low, high = torch.aminmax(out.detach())
+        if least <= low.item() and high.item() < _INFINITE:  # false for NaN
+            return out
     return _again(data, ord, axes, keepdim, out, least) if data.numel() else out
 
 

@@ -39,7 +39,7 @@ def reduced_axes(operator: str, axis: Any, exclude: bool, ndim: int, name: str =
 def _finish(out, data, axes, keepdims):
     # MXNet's legacy operators have no scalars: all axes reduced leave the shape (1,).
     if axes is None:
-        return out.reshape((1,) * data.dim() if keepdims else (1,))
+        return out.reshape((1,) * data.dim()) if keepdims else out.view(1)
     return out
 
 
@@ -57,15 +57,23 @@ def _reduced_shape(operator):
     return rule
 
 
-def _reduction(name, compute, doc, sample=None, aliases=(), **traits):
-    """Register ``compute(data, axes, keepdims)``, where `axes` is None for all axes, as a reduction; see `with_sample`."""
+def _reduction(name, compute, doc, sample=None, aliases=(), of_floats=None, **traits):
+    """Register ``compute(data, axes, keepdims)``, where `axes` is a number, a list, or None for all, as a reduction; see `with_sample`.
+
+    `of_floats` is torch's function that computes the same of floating-point numbers over one axis.
+    """
+    of_floats = of_floats or compute
+
     def fn(data, *, axis: Axes = None, keepdims: bool = False, exclude: bool = False):
         n = data.dim()
+        if n > 1 and type(axis) is int and not exclude:  # the usual case; torch takes 0.2 us longer for a list, and for an argument by name
+            try:
+                return (of_floats if data.is_floating_point() else compute)(data, axis, keepdims)
+            except IndexError:  # there is no such axis
+                pass
         if n == 1 and (axis is None or axis == ()) and not exclude:  # all axes leave the shape (1,), as this one does with `keepdims`
-            return compute(data, [0], True)
-        if type(axis) is int and n > 1 and -n <= axis < n and not exclude:  # the usual case, without the general one's questions
-            return compute(data, [axis], keepdims)
-        axes = None if axis is None else reduced_axes(name, axis, exclude, data.dim())
+            return compute(data, 0, True)
+        axes = None if axis is None else reduced_axes(name, axis, exclude, n)
         if axes == []:
             return compute(data.unsqueeze(-1), [-1], False)
         return _finish(compute(data, axes, keepdims and axes is not None), data, axes, keepdims)
@@ -100,22 +108,24 @@ def _gradient_shape(tensor, data, axis, keepdims, exclude, operator):
 
 def _sum(data, axes, keepdims):
     if data.is_floating_point():
-        return torch.sum(data, axes, keepdim=keepdims)
-    return torch.sum(data, axes, keepdim=keepdims, dtype=data.dtype)
+        return torch.sum(data, axes, keepdims)
+    return torch.sum(data, axes, keepdims, dtype=data.dtype)
 
 
 def _mean(data, axes, keepdims):
     if data.is_floating_point():
-        return torch.mean(data, axes, keepdim=keepdims)
+        return torch.mean(data, axes, keepdims)
     if data.dtype is torch.bool:  # any part of True is True
         return _sum(data, axes, keepdims)
-    count = product(data.shape) if axes is None else product(data.shape[a] for a in axes)
+    count = product(data.shape) if axes is None else data.shape[axes] if type(axes) is int else product(data.shape[a] for a in axes)
     return torch.div(_sum(data, axes, keepdims), count, rounding_mode="trunc")
 
 
 def _prod(data, axes, keepdims):
     if axes is None:
         return torch.prod(data, dtype=data.dtype)
+    if type(axes) is int:
+        return torch.prod(data, axes, keepdims, dtype=data.dtype)
     # Products over one of several axes may leave the range of a type that holds the product over all.
     dtype = torch.float64 if data.is_floating_point() and len(axes) > 1 else data.dtype
     out = data
@@ -129,22 +139,25 @@ def _nanprod(data, axes, keepdims):
 
 
 def _nansum(data, axes, keepdims):
-    return torch.nansum(data, axes, keepdim=keepdims, dtype=data.dtype)
+    return torch.nansum(data, axes, keepdims, dtype=data.dtype)
 
 
-_reduction("sum", _sum, "The sum over axes.", "[[1, 2], [3, 4]]; axis=1 -> [3., 7.]", ("sum_axis", "_sparse_sum"), method=True, amp="float32")
-mean = _reduction("mean", _mean, "The mean over axes; of integers truncated.", "[[1, 2], [3, 4]]; axis=0 -> [2., 3.]", ("_sparse_mean",),
+_reduction("sum", _sum, "The sum over axes.", "[[1, 2], [3, 4]]; axis=1 -> [3., 7.]", ("sum_axis", "_sparse_sum"), torch.sum,
+           method=True, amp="float32")
+mean = _reduction("mean", _mean, "The mean over axes; of integers truncated.", "[[1, 2], [3, 4]]; axis=0 -> [2., 3.]", ("_sparse_mean",), torch.mean,
                   method=True, amp="float32")
-_reduction("prod", _prod, "The product over axes.", "[[1, 2], [3, 4]]; axis=1 -> [ 2., 12.]", method=True, amp="float32")
-_reduction("nansum", _nansum, "The sum over axes of what is not nan.", "[[1, float('nan')], [3, 4]]; axis=1 -> [1., 7.]", method=True, amp="float32")
+_reduction("prod", _prod, "The product over axes.", "[[1, 2], [3, 4]]; axis=1 -> [ 2., 12.]", (), torch.prod, method=True,
+           amp="float32")
+_reduction("nansum", _nansum, "The sum over axes of what is not nan.", "[[1, float('nan')], [3, 4]]; axis=1 -> [1., 7.]", (), torch.nansum,
+           method=True, amp="float32")
 _reduction("nanprod", _nanprod, "The product over axes of what is not nan.", "[[2, float('nan')], [3, 4]]; axis=1 -> [ 2., 12.]",
            method=True, amp="float32")
-_max = _reduction("max", lambda data, axes, keepdims: torch.amax(data, axes or (), keepdims),
+_max = _reduction("max", lambda data, axes, keepdims: torch.amax(data, () if axes is None else axes, keepdims),
                   "The largest value over axes. All that are equally large get the whole gradient.",
-                  "[[1, 9], [3, 4]]; axis=1, keepdims=True -> [[9.], [4.]]", ("max_axis",), method=True)
-_min = _reduction("min", lambda data, axes, keepdims: torch.amin(data, axes or (), keepdims),
+                  "[[1, 9], [3, 4]]; axis=1, keepdims=True -> [[9.], [4.]]", ("max_axis",), torch.amax, method=True)
+_min = _reduction("min", lambda data, axes, keepdims: torch.amin(data, () if axes is None else axes, keepdims),
                   "The smallest value over axes. All that are equally small get the whole gradient.",
-                  "[[1, 9], [3, 4]]; axis=0, exclude=True -> [1., 3.]", ("min_axis",), method=True)
+                  "[[1, 9], [3, 4]]; axis=0, exclude=True -> [1., 3.]", ("min_axis",), torch.amin, method=True)
 _reduction("_square_sum", lambda data, axes, keepdims: _sum(torch.square(data), axes, keepdims), "The sum of the squares over axes.", amp="float32")
 
 
@@ -236,7 +249,10 @@ def _arg_extreme(name, function, doc, sample):
     def fn(data, *, axis: Optional[int] = None, keepdims: bool = False):
         if axis is None:
             return function(data.reshape(-1), 0).reshape((1,) * data.dim() if keepdims else (1,)).to(data.dtype)
-        axis = normalize_axis(name, axis, data.dim())
+        n = data.dim()
+        if n > 1 and -n <= axis < n:  # the usual case
+            return function(data, axis, keepdims).to(data.dtype)
+        axis = normalize_axis(name, axis, n)
         out = function(data, axis, keepdims).to(data.dtype)
         return out if out.dim() else out.reshape(1)
 

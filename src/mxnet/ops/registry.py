@@ -17,6 +17,7 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, NamedTuple, Optional
 
+import numpy as np
 import torch
 
 from ..base import MXNetError
@@ -33,6 +34,7 @@ OPERATORS: dict[str, "Operator"] = {}  # every name and alias -> Operator
 ON_DEMAND = {"_np": "mxnet.ops.numpy", "_contrib_onnx": "mxnet.contrib.onnx.onnx2mx.running"}
 
 
+MAX_BOUND = 1024  # sets of attributes that `Operator.bound` remembers: then it begins anew
 MAX_OUTPUTS = 4 * MAX_COUNT  # the sampling of graphs returns up to four arrays for each that it gets
 
 
@@ -84,7 +86,7 @@ class Operator(Traits):
                  **traits: Any):
         self.name, self.fn, self.raw, self.aliases = name, fn, fn, tuple(aliases)
         if shares_memory:
-            self.view, self.fn = fn, _copying(fn)
+            self.view, self.fn = fn, functools.update_wrapper(_copying(fn), fn)
             self.raw = self.fn
         self.__doc__, self.__name__ = fn.__doc__, fn.__name__
         self.num_outputs, self.output_names, self.inputs_rule = num_outputs, output_names, inputs_rule
@@ -100,12 +102,15 @@ class Operator(Traits):
         self.wants_training = self.wants_device = None
         self.inputs, self.optional_inputs, self.variadic = (), frozenset(), False
         self._declared: dict[str, Any] = {}  # the parameters that are attributes
+        self._required: list[str] = []
         self._read_signature(fn)
         self.num_inputs = -1 if self.variadic else len(self.inputs)
         self.simple = (num_outputs == 1 and not self._declared and not self.variadic and not self.wants_training
                        and not self.optional_inputs)
         self.mutated_indices = tuple(self.inputs.index(m) for m in self.mutates)
-        self._parsed: dict[Any, Attributes] = {}
+        self._bound: dict[Any, Any] = {}  # see `bound`
+        self._num_bound = 0
+        self._seen: set[tuple[tuple[str, Any], ...]] = set()  # attributes of earlier calls
         self.set_traits(name, {"complete_rule": "shape", **traits} if same_shape else traits)
 
     def _read_signature(self, fn: Callable) -> None:
@@ -120,6 +125,8 @@ class Operator(Traits):
                     raise TypeError(f"operator {self.name}{inspect.signature(fn)}: attribute `{p.name}` needs an annotation")
                 else:
                     self._declared[p.name] = p
+                    if p.default is _P.empty:
+                        self._required.append(p.name)
             elif p.kind is _P.VAR_POSITIONAL:
                 self.variadic = True
                 inputs.append(p.name)
@@ -183,9 +190,9 @@ class Operator(Traits):
                 raise MXNetError(f"{self.name}: `{name}` must be {attribute.expected}{' or None' if attribute.optional else ''}, "
                                  f"received {shortened(value)}{did_you_mean(value, choices)}") from None
         if not partial:
-            for name, attribute in attributes.items():
-                if attribute.required and name not in parsed:
-                    raise MXNetError(f"{self.name}: required argument `{name}` ({attribute.expected}) was not given")
+            for name in self._required:
+                if name not in parsed:
+                    raise MXNetError(f"{self.name}: required argument `{name}` ({attributes[name].expected}) was not given")
         return parsed
 
     def _unknown_argument(self, name: str) -> str:
@@ -195,24 +202,62 @@ class Operator(Traits):
         return (f"{self.name}: cannot find argument '{name}'{did_you_mean(name, known)}\n"
                 f"Possible arguments: {inputs}; attributes:{lines or ' none'}")
 
-    def parse_cached(self, given: dict[str, Any]) -> Attributes:
-        """`parse` for the call path: the same attributes are parsed once."""
-        key = tuple(given.items())
+    def bound(self, given: dict[str, Any]) -> Any:
+        """Return the raw function with these attributes as its defaults, whose calls take tensors only; its `keywords` are those parsed.
+
+        It is made at the second call with the same attributes, and stored in a tree, below each attribute's name, type and value: 1, 1.0 and True
+        are equal. In other calls the attributes are parsed.
+        """
+        node = self._bound
         try:
-            return self._parsed[key]
+            for name in given:
+                node = node[name][type(value := given[name])][value]
+            return node[None]
         except (KeyError, TypeError, NotImplementedError):  # the last by arrays of mx.np, which have no hash
             pass
         parsed = self.parse(given)
-        try:
-            # A program with a new value in each call must not grow the table without limit.
-            if len(self._parsed) > 1024:
-                self._parsed.clear()
-            # 1, 1.0 and True are one key; the operator must distinguish values whose type matters. The contents of an array may change.
-            if not any(type(v) is float or hasattr(v, "asnumpy") for v in given.values()):
-                self._parsed[key] = parsed
-        except TypeError:
-            pass
-        return parsed
+        if not self._is_repeated(given):
+            return functools.partial(self.raw, **parsed)
+        if self._num_bound >= MAX_BOUND:
+            self._bound, self._num_bound = {}, 0
+        self._num_bound += 1
+        node = self._bound
+        for name, value in given.items():
+            node = node.setdefault(name, {}).setdefault(type(value), {}).setdefault(value, {})
+        function: Any = _with_attributes(self.raw, parsed) if self.view is None else _copying(_with_attributes(self.view, parsed))
+        function.keywords = parsed
+        node[None] = function
+        return function
+
+    def _is_repeated(self, given: dict[str, Any]) -> bool:
+        """True if these attributes may be stored, and an earlier call had the same: a program with new ones in each call stores nothing.
+
+        Those may be stored that cannot change, and for which all equal ones of the same types are parsed to the same.
+        """
+        for name, value in given.items():
+            kind = type(value)
+            if kind in _KEYS or kind is float and value and value == value:  # 0.0 == -0.0 and nan != nan: no keys
+                continue
+            if kind is tuple:
+                attribute = self.attributes.get(name)
+                if attribute is None or attribute.kind not in _TUPLES:
+                    return False
+                for v in value:
+                    if type(v) is not int and v is not None:
+                        return False
+            elif not isinstance(value, (np.dtype, np.integer)):
+                return False
+        items = tuple(given.items())
+        if items in self._seen:
+            return True
+        if len(self._seen) >= MAX_BOUND:
+            self._seen.clear()
+        self._seen.add(items)
+        return False
+
+    def parse_cached(self, given: dict[str, Any]) -> Attributes:
+        """`parse` for the call path: the same attributes are parsed once."""
+        return self.bound(given).keywords
 
     def with_defaults(self, parsed: Attributes) -> Attributes:
         """All attributes: those parsed, and the defaults of the others."""
@@ -333,6 +378,20 @@ _OF_CUDNN, _NO_WISH = ("cudnn_algo_", "cudnn_tensor_core"), ("-1", "0", "None", 
 _IGNORED = frozenset({"cudnn_tune", "cudnn_off", "workspace", "__profiler_scope__"})
 
 
+_KEYS = frozenset({int, bool, str, type(None), type, torch.dtype})  # types of values that neither change nor equal others of their type
+_TUPLES = (schema.Shape, schema.Ends, schema.Axes)  # kinds of attributes for which equal tuples mean the same, whatever their items' types
+
+
+def _with_attributes(fn: Callable, attributes: Attributes) -> Callable:
+    """Return `fn` with these defaults of its keyword-only parameters: a call with defaults is faster than one with ``**attributes``."""
+    code = fn.__code__ if type(fn) is types.FunctionType else None
+    if code is None or not attributes.keys() <= set(code.co_varnames[code.co_argcount:code.co_argcount + code.co_kwonlyargcount]):
+        return lambda *tensors: fn(*tensors, **attributes)  # a callable object, or a decorated function
+    function = types.FunctionType(code, fn.__globals__, fn.__name__, fn.__defaults__, fn.__closure__)
+    function.__kwdefaults__ = {**(fn.__kwdefaults__ or {}), **attributes}
+    return function
+
+
 class _Parameter(NamedTuple):
     """A parameter of a signature, made in a tenth of the time of `inspect.Parameter`: hundreds of signatures are read at import."""
 
@@ -373,7 +432,6 @@ def _same_shape(in_shapes, out_shapes, **_):
 
 def _copying(view: Callable) -> Callable:
     """The function with a result that never shares the memory of its first input."""
-    @functools.wraps(view)
     def copying(data: torch.Tensor, *others: torch.Tensor, **attributes: Any) -> torch.Tensor:
         result = view(data, *others, **attributes)
         return result.clone(memory_format=torch.contiguous_format) if result.data_ptr() == data.data_ptr() else result

@@ -69,6 +69,8 @@ def _ranges(operator, begin, end, step, ndim):
 
 def _view(operator, data, begin, end, step):
     """The sliced block as a view, and the axes on which it still must be flipped, since torch only steps forward."""
+    if not step and len(begin) == len(end) <= data.dim():
+        return data[tuple(map(slice, begin, end))], []
     index, flips = [], []
     for axis, (b, e, s) in enumerate(_ranges(operator, begin, end, step, data.dim())):
         if s < 0:
