@@ -131,6 +131,7 @@ def test_gradients_of_ones_are_copied_once(cuda):
         copies.append(0)
         with Copies():
             found = torch.autograd.grad(out, own, differentiation.ones(out) if kind == "ones" else above)
+        del out
         torch.testing.assert_close(found, wanted[kind])
     assert copies[1:] == [1, 0, 1, 1, 1, 0]
 
