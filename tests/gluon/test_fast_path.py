@@ -260,6 +260,32 @@ def test_training_and_inference_take_turns(long_calls):
         np.testing.assert_allclose(out.asnumpy(), expected(net, data()), rtol=1e-5, atol=1e-6)
 
 
+def test_contexts_and_modes_have_paths_of_their_own(long_calls):
+    net, contexts = network(), [mx.cpu(0), mx.cpu(1)]
+    net.collect_params().reset_ctx(contexts)
+    net.hybridize(static_alloc=True, static_shape=True)
+    for _ in range(4):
+        for ctx in contexts:
+            x = data().as_in_context(ctx)
+            with autograd.record():
+                out = net(x)
+            out.backward()
+            assert out.context == ctx
+            np.testing.assert_allclose(out.asnumpy(), expected(net, data()), rtol=1e-5, atol=1e-6)
+            np.testing.assert_allclose(net(x).asnumpy(), expected(net, data()), rtol=1e-5, atol=1e-6)
+    before = len(long_calls)
+    for _ in range(3):
+        for ctx in contexts:
+            x = data().as_in_context(ctx)
+            with autograd.record():
+                net(x)
+            net(x)
+    assert len(long_calls) == before
+    net.collect_params().reset_ctx(mx.cpu(0))
+    net(data())
+    assert len(net._shortcuts) == 1  # those for arrays that are gone have gone, too
+
+
 class Branched(nn.HybridBlock):
     """Three results, the last of which has no gradient."""
 
@@ -372,7 +398,7 @@ def test_a_running_profiler_is_told(net, long_calls, tmp_path):
 @pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda net: pickle.loads(pickle.dumps(net))], ids=["copy", "deepcopy", "pickle"])
 def test_copies_have_their_own(duplicate):
     net = settled(network(), static_alloc=True, static_shape=True)
-    assert net._shortcut is not None
+    assert net._shortcuts
     twin, before = duplicate(net), net(data()).asnumpy()
     for _ in range(3):
         np.testing.assert_allclose(twin(data()).asnumpy(), before, rtol=1e-5, atol=1e-6)
@@ -528,7 +554,7 @@ def test_inside_of_a_block_that_is_traced_no_graph_of_its_own_runs():
     mx.npx.set_np()
     inner = mx.gluon.SymbolBlock(mx.sym.np.exp(mx.sym.var("data").as_np_ndarray()), mx.sym.var("data").as_np_ndarray())
     settled(inner, mx.np.ones((2,)), static_alloc=True, static_shape=True)
-    assert inner._shortcut is not None
+    assert inner._shortcuts
 
     class Outer(nn.HybridBlock):
         def __init__(self):
@@ -568,7 +594,7 @@ def test_several_threads_call_at_once(net):
 
 
 def test_a_failure_is_explained_by_the_long_way(net, long_calls, monkeypatch):
-    state = net._shortcut._state
+    state = net._shortcuts[0]._state
 
     def fails(*inputs):
         raise RuntimeError("out of luck")

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .cached_op import CachedOp
 
 _data, _requires_grad, _first = operator.attrgetter("_data"), operator.attrgetter("requires_grad"), operator.itemgetter(0)
+_MOST = 16  # paths of a block: for 8 contexts in training and inference
 
 
 class Gathered:
@@ -127,6 +128,15 @@ class FastPath:
         """Return the result for these arguments, or None."""
         raise NotImplementedError
 
+    @property
+    def replaced(self) -> int:
+        """The value of `replacements.count` for which it holds."""
+        return self._replaced
+
+    def serves_like(self, other: FastPath) -> bool:
+        """Return True if both are for the same mode and context."""
+        return type(self) is type(other) and self._ctx is other._ctx
+
     def _insert(self, arguments: Sequence[Any], tensors: list[torch.Tensor]) -> Sequence[Any] | None:
         """Insert the arguments' tensors into those of the parameters, and return the arguments without structure.
 
@@ -149,6 +159,20 @@ class FastPath:
                 return None
             tensors.insert(place, tensor)
         return arguments
+
+
+class FastPaths(tuple[FastPath, ...]):
+    """The paths of a block, for its contexts, in training and inference. Copying or pickling them with the block yields none."""
+
+    __slots__ = ()
+
+    def __reduce__(self) -> Any:
+        return FastPaths, ()
+
+    def with_path(self, path: FastPath | None) -> FastPaths:
+        """Return `path`, if it is one, with those others that are for another context or mode, and whose parameters have not been replaced."""
+        others = [other for other in self if other.replaced == replacements.count and (path is None or not other.serves_like(path))]
+        return FastPaths([*others, *([] if path is None else [path])][-_MOST:])
 
 
 class InferencePath(FastPath):

@@ -18,7 +18,7 @@ from ..util import ByArgument, is_np_array, np_shape
 from ..util import version as mxnet_version
 from .block import Block
 from .cached_op import CachedOp
-from .fast_path import FastPath, Gathered
+from .fast_path import FastPath, FastPaths, Gathered
 from .nested import flatten, kinds_and_contexts, regroup
 from .parameter import DeferredInitializationError, Parameter
 from .python_state import holds_arrays, is_library
@@ -91,7 +91,7 @@ class HybridBlock(SharesWithTorch, Block):
         self._active = False
         self._flags: list[tuple[str, Any]] = []
         self._gathered: Gathered | None = None
-        self._shortcut: FastPath | None = None
+        self._shortcuts = FastPaths()
         self._backend: str | None = None
         self._backend_opts: dict[str, Any] = {}
         self._callback: Callable[..., Any] | None = None
@@ -154,7 +154,8 @@ class HybridBlock(SharesWithTorch, Block):
         super().cast(dtype)
 
     def _clear_cached_op(self) -> None:
-        self._cached_op = self._gathered = self._shortcut = self._traces = None
+        self._cached_op = self._gathered = self._traces = None
+        self._shortcuts = FastPaths()
         self._cached_graph = ()
         self._cached_op_args = []
         self._runs_traced = self._active and has_plain(self)
@@ -335,9 +336,11 @@ class HybridBlock(SharesWithTorch, Block):
         return traces
 
     def _call_cached_op(self, *args: Any):
-        shortcut = self._shortcut
-        if shortcut is not None and self._callback is None and (result := shortcut(args)) is not None:
-            return result
+        if self._callback is None:
+            for shortcut in self._shortcuts:
+                result = shortcut(args)
+                if result is not None:
+                    return result
         if type(args[0]) is dispatch.numpy_array and not is_np_array():
             with np_shape(True), ByArgument():
                 return self._call_cached_op(*args)
@@ -365,8 +368,9 @@ class HybridBlock(SharesWithTorch, Block):
             require_np(out)
         plain = self._callback is None and gathered.plain and not self._returns_classic
         path = FastPath.after(op, arrays, gathered.places, fmt, self._out_format, replaced, out) if plain else None
-        if path is not shortcut:  # assignments to blocks are observed
-            self._shortcut = path
+        paths = self._shortcuts.with_path(path)
+        if paths != self._shortcuts:  # assignments to blocks are observed
+            self._shortcuts = paths
         return regroup([out] if isinstance(out, NDArray) else out, self._out_format)
 
     def _check_format(self, fmt: Any) -> None:

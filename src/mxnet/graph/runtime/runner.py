@@ -42,6 +42,7 @@ from .monitoring import MOMENTS, Watcher, hides_outputs
 _FOR_A_MONITOR = "node by node, for a monitor"  # the note in a profile: every output is reported
 _MOST_SHAPES = 1024  # of data, whose check is cached
 _MOST_CAPTURES = 4  # sets of shapes captured on a GPU if shapes are not promised to be fixed
+_MOST_CONTEXTS = 16  # whose weights are known
 _MOST_CAPTURED = 8  # sets of shapes whose training is captured: each capture has its own memory for gradients
 
 
@@ -119,7 +120,7 @@ class GraphRunner:
         self._nodes = nodes
         self._fit: set[tuple] = set()  # shapes of data that passed the operators' shape rules, with weights of the following shapes
         self._fit_shapes: list[torch.Size] = []
-        self._fit_weights: list[weakref.ref] = []  # weak: a reference to a tensor would prevent a change of its memory format
+        self._fit_weights: list[list[weakref.ref]] = []  # of each context; weak: a reference to a tensor would prevent a change of its memory format
         self._single_threaded: dict[tuple, bool] = {}  # by shapes of data
         self._norms = batch_norm_conditioning.batch_norms(nodes)
         self._ill_conditioned: dict[tuple, bool] = {}  # by shapes of data
@@ -185,8 +186,14 @@ class GraphRunner:
 
     def same_weights(self, inputs: Sequence[torch.Tensor]) -> bool:
         """Return True if these weights were checked before: compared by identity, since networks have hundreds."""
-        known = self._fit_weights
-        return len(known) == len(self.weights) and all(map(operator.is_, map(inputs.__getitem__, self.weights), [ref() for ref in known]))
+        weights = map(inputs.__getitem__, self.weights)
+        first = next(weights, None)
+        if first is None:
+            return bool(self._fit_weights)
+        for known in self._fit_weights:
+            if known[0]() is first:
+                return all(map(operator.is_, weights, [ref() for ref in known[1:]]))
+        return False
 
     def _check(self, inputs: Sequence[torch.Tensor]) -> None:
         """Check all inputs, weights included, by the operators' shape rules, before the graph first runs on inputs of these shapes.
@@ -202,7 +209,8 @@ class GraphRunner:
             except MXNetError as error:
                 raise _Misfit(error) from None
         # Sets are replaced and never modified, for concurrent threads.
-        self._fit_weights, self._fit_shapes = list(map(weakref.ref, weights)), shapes
+        others = [refs for refs in self._fit_weights if alike and refs and (first := refs[0]()) is not None and first is not weights[0]]
+        self._fit_weights, self._fit_shapes = [*others[1 - _MOST_CONTEXTS:], list(map(weakref.ref, weights))], shapes
         self._fit = {*(self._fit if alike and len(self._fit) < _MOST_SHAPES else ()), data}
 
     def runs_single_threaded(self, inputs: Sequence[torch.Tensor]) -> bool:
