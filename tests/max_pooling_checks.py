@@ -23,20 +23,25 @@ def images(shape, dtype):
     return arranged(data)
 
 
-def pooling_faults(pool, shape, dtype, window, device="cpu"):
-    """What of a pooling, and of its gradient, is not torch's: names. Gradients are whole numbers, whose sums every type holds."""
-    data = images(shape, dtype)
-    leaves = [data.to(device).clone().requires_grad_(), data.float().contiguous().requires_grad_()]
-    out, expected = pool(leaves[0], window), torch.max_pool2d(leaves[1], *window[:3], 1, window.ceil)
+def torchs(data, window, bias=None, relu=False):
+    """What torch's operators compute."""
+    out = torch.max_pool2d(data, *window[:3], 1, window.ceil)
+    out = out if bias is None else out + bias.view(-1, 1, 1)
+    return torch.relu(out) if relu else out
+
+
+def pooling_faults(pool, shape, dtype, window, biased=False, relu=False, device="cpu"):
+    """What of a pooling, and of its gradients, is not torch's: names. All numbers are whole, so that every type holds them and their sums."""
+    data, bias = images(shape, dtype), (torch.arange(shape[1]) % 3 - 1).to(getattr(torch, dtype))
+    inputs = [data, bias][:1 + biased]
+    leaves, wide = [t.to(device).clone().requires_grad_() for t in inputs], [t.float().contiguous().requires_grad_() for t in inputs]
+    out, expected = (f(x[0], window, x[1] if biased else None, relu) for f, x in ((pool, leaves), (torchs, wide)))
     if out is None:
         return ["no kernel fits"]
-    dout = torch.randint(-8, 9, expected.shape, generator=torch.Generator().manual_seed(1)).float()
+    dout = torch.randint(-2, 3, expected.shape, generator=torch.Generator().manual_seed(1)).float()
     expected.backward(dout)
     out.backward(arranged(dout.to(out)))
-    wrong = []
-    for name, ours, theirs in ("result", out, expected), ("gradient", leaves[0].grad, leaves[1].grad):
-        if not torch.equal(*(t.detach().cpu().float().nan_to_num(nan=1e9) for t in (ours, theirs))):
-            wrong.append(name)
-        if not ours.is_contiguous(memory_format=torch.channels_last) or ours.dtype is not data.dtype:
-            wrong.append(f"order or type of the {name}")
-    return wrong
+    results = {"result": (out, expected), **{name: (a.grad, b.grad) for name, a, b in zip(("dx", "dbias"), leaves, wide)}}
+    wrong = [name for name, pair in results.items() if not torch.equal(*(t.detach().cpu().to(data.dtype).nan_to_num(nan=999) for t in pair))]
+    wrong += [f"type of {name}" for name, (t, _) in results.items() if t.dtype is not data.dtype]
+    return wrong + [f"order of {name}" for name in ("result", "dx") if not results[name][0].is_contiguous(memory_format=torch.channels_last)]

@@ -275,20 +275,20 @@ def test_a_network_without_batch_norms_trains_on_the_fused_biases(monkeypatch):
 
 
 @needs_triton
-@pytest.mark.parametrize("window", WINDOWS)
-@pytest.mark.parametrize("shape", [(8, 64, 56, 56), (3, 7, 129, 33), (5, 1, 64, 65), (2, 200, 31, 30)])
+@pytest.mark.parametrize("window, biased, relu", [*((window, False, False) for window in WINDOWS), ("2x2", True, True), ("overlapping", True, False)])
+@pytest.mark.parametrize("shape", [(2, 128, 56, 56), (3, 7, 29, 33)])
 @pytest.mark.parametrize("dtype", sorted(TOLERANCES))
-def test_maximum_pooling_in_channels_last_order(dtype, shape, window, monkeypatch):
+def test_maximum_pooling_in_channels_last_order(dtype, shape, window, biased, relu, monkeypatch):
     monkeypatch.setattr(tuning, "allowed", lambda: False)  # the kernels run, whatever is faster
     used_from(monkeypatch, 0, channel_kernels)
 
-    def pool(data, window):
-        max_pooling_on_gpu.max_pool2d(data, window)
+    def pool(*arguments):
+        max_pooling_on_gpu.max_pool2d(*arguments)
         max_pooling_on_gpu.kernels.wait()
-        return max_pooling_on_gpu.max_pool2d(data, window)
+        return max_pooling_on_gpu.max_pool2d(*arguments)
 
     for _ in range(2):  # as the thread has compiled them, and again
-        assert pooling_faults(pool, shape, dtype, WINDOWS[window], GPU.torch_device) == []
+        assert pooling_faults(pool, shape, dtype, WINDOWS[window], biased, relu, GPU.torch_device) == []
 
 
 @needs_triton

@@ -12,25 +12,23 @@ import torch
 from torch.utils import checkpoint
 
 from kernel_limits import used_from
-from max_pooling_checks import WINDOWS, pooling_faults
+from max_pooling_checks import WINDOWS, pooling_faults, torchs
 from mxnet.kernels.nn import max_pooling, max_pooling_on_gpu
 from mxnet.kernels.nn.max_pooling_on_gpu import KERNEL, TORCH, Window, kernels, max_pool2d
 from mxnet.kernels.runtime import channel_kernels, measurement, tuning
+from mxnet.ops.nn import training_layers
 from triton_programs import interpreted_results, repair_interpreter
 
 needs_triton = pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="triton is not installed, which torch for CUDA brings")
 SIZES = {"odd channels": (2, 7, 13, 9), "one channel": (3, 1, 8, 11), "several tiles": (1, 70, 8, 9)}
-CASES = [*itertools.product(["float32"], SIZES, WINDOWS),
-         *itertools.product(["float16", "bfloat16"], ["odd channels"], ["2x2", "overlapping", "gaps, beyond the data"])]
+FEW = ["2x2", "overlapping", "gaps, beyond the data"]
+CASES = [*itertools.product(["float32"], SIZES, WINDOWS, ["alone"]), *itertools.product(["float16", "bfloat16"], ["odd channels"], FEW, ["alone"]),
+         *itertools.product(["float32", "float16", "bfloat16"], SIZES, FEW, ["bias", "bias and relu"])]
 PLAIN = WINDOWS["overlapping"]
 
 
 def numbers(*shape):
     return torch.randn(*shape).contiguous(memory_format=torch.channels_last)
-
-
-def torchs(data, window):
-    return torch.max_pool2d(data, *window[:3], 1, window.ceil)
 
 
 def gradient_in_another_order():
@@ -47,15 +45,28 @@ def gradient_in_another_order():
 def second_derivatives():
     """Gradients of gradients are torch's: as a penalty of gradients needs them."""
     values, results = numbers(2, 3, 9, 8), []
-    for window in WINDOWS.values():
+    for window, biased, relu in [*((window, False, False) for window in WINDOWS.values()), (PLAIN, True, False), (PLAIN, True, True)]:
         penalties = []
         for ours in (True, False):
             x = values.to(torch.float32 if ours else torch.float64).requires_grad_()
-            out = (max_pool2d if ours else torchs)(x * x, window)
+            bias = torch.tensor([-1, 0, 1], dtype=x.dtype, requires_grad=True) if biased else None
+            out = (max_pool2d if ours else torchs)(x * x, window, bias, relu)
             dout = torch.linspace(-1, 1, out.numel(), dtype=x.dtype).view(out.shape).requires_grad_()
-            first, = torch.autograd.grad(out ** 2, x, dout, create_graph=True)
-            penalties.append([first, *torch.autograd.grad((first ** 2).sum(), [x, dout])])
+            first = torch.autograd.grad(out ** 2, [x, bias][:1 + biased], dout, create_graph=True)
+            penalties.append([*first, *torch.autograd.grad(sum((g ** 2).sum() for g in first), [x, dout])])
         results += [torch.allclose(a.double(), b, rtol=1e-4, atol=1e-4) for a, b in zip(*penalties, strict=True)]
+    return results
+
+
+def only_what_is_needed():
+    """Gradients that nobody asks for are not computed."""
+    results = []
+    for needs in ((True, False), (False, True), (True, True)):
+        x, bias = (t.requires_grad_(need) for t, need in zip((numbers(2, 3, 8, 8), torch.zeros(3)), needs))
+        max_pool2d(x, PLAIN, bias, True).sum().backward()
+        results += [(t.grad is not None) is need for t, need in zip((x, bias), needs)]
+        gradients = torch.autograd.grad(max_pool2d(x, PLAIN, bias, True).sum(), [t for t in (x, bias) if t.requires_grad], create_graph=True)
+        results += [torch.allclose(a, b) for a, b in zip(gradients, (t.grad for t in (x, bias) if t.requires_grad), strict=True)]
     return results
 
 
@@ -92,18 +103,20 @@ def recomputed():
 def smoke_tests():
     """What is tested at first use runs."""
     return [test() is None for dtype in channel_kernels.TYPES for window in (PLAIN, WINDOWS["gaps"]) for channels in (1, 20, 64)
-            for test in kernels.smoke_tests(torch.device("cpu"), dtype, window, channels)]
+            for behind in ((None, False), (torch.float32, False), (dtype, True))
+            for test in kernels.smoke_tests(torch.device("cpu"), dtype, window, channels, *behind)]
 
 
-OTHERS = {f.__name__: f for f in (gradient_in_another_order, second_derivatives, sums_in_single_precision, saves_a_byte_for_each_result, recomputed,
-                                  smoke_tests)}
+OTHERS = {f.__name__: f for f in (gradient_in_another_order, second_derivatives, only_what_is_needed, sums_in_single_precision,
+                                  saves_a_byte_for_each_result, recomputed, smoke_tests)}
 
 
 def main():
     """Write what each case differs in, as JSON."""
     repair_interpreter()
     used_from(pytest.MonkeyPatch(), 0, channel_kernels)
-    results = {name_of(case): pooling_faults(max_pool2d, SIZES[case[1]], case[0], WINDOWS[case[2]]) for case in CASES}
+    results = {name_of(case): pooling_faults(max_pool2d, SIZES[size], dtype, WINDOWS[window], "bias" in behind, "relu" in behind)
+               for case in CASES for dtype, size, window, behind in [case]}
     torch.manual_seed(0)
     results.update((name, other()) for name, other in OTHERS.items())
     print(json.dumps(results))
@@ -150,8 +163,16 @@ WRONG = {"channels first": (LAST.contiguous(), PLAIN), "double": (LAST.double(),
 def test_what_does_not_fit_is_left_to_torch(name, monkeypatch):
     asked = []
     monkeypatch.setattr(kernels, "available", lambda device, dtype, *variant: asked.append((dtype, *variant)))
-    assert max_pool2d(LAST, PLAIN) is None and asked == [(torch.float32, PLAIN, 64)]
+    assert max_pool2d(LAST, PLAIN) is None and asked == [(torch.float32, PLAIN, 64, None, False)]
     assert max_pool2d(*WRONG[name]) is None and len(asked) == 1
+
+
+@pytest.mark.parametrize("bias", [torch.ones(1), torch.ones(64).long(), torch.ones(128)[::2], torch.ones(64, 1)])
+def test_a_bias_that_does_not_fit_is_left_to_torch(bias, monkeypatch):
+    asked = []
+    monkeypatch.setattr(kernels, "available", lambda device, dtype, *variant: asked.append(variant))
+    assert max_pool2d(LAST, PLAIN, torch.ones(64).half(), True) is None and asked == [(PLAIN, 64, torch.float16, True)]
+    assert max_pool2d(LAST, PLAIN, bias) is None and len(asked) == 1
 
 
 @pytest.mark.parametrize("channels, alike", [(1, 1), (7, 7), (64, 64), (96, 64), (100, 68), (512, 64)])
@@ -159,7 +180,7 @@ def test_numbers_of_channels_share_what_is_compiled(channels, alike, monkeypatch
     asked = []
     monkeypatch.setattr(kernels, "available", lambda device, dtype, *variant: asked.append(variant))
     max_pool2d(numbers(1, channels, 128, 128), PLAIN)
-    assert asked == [(PLAIN, alike)]
+    assert asked == [(PLAIN, alike, None, False)]
 
 
 class OnGPU(torch.Tensor):
@@ -220,6 +241,26 @@ def test_a_choice_counts_for_poolings_of_a_size(monkeypatch):
     assert [shape[0] for shape in timed] == [2, 4, 2]
     capturing[0] = True
     assert choice() == TORCH
+    monkeypatch.setattr(torch, "are_deterministic_algorithms_enabled", lambda: True)
+    assert choice() == KERNEL
+
+
+@pytest.mark.parametrize("relu", [False, True])
+def test_the_layer_with_a_bias_is_its_operators_where_no_kernel_is(relu, monkeypatch):
+    """On a GPU the kernels are asked first, with the attributes as torch has them."""
+    asked = []
+    monkeypatch.setattr(max_pooling_on_gpu, "max_pool2d", lambda *arguments: asked.append(arguments[1:]))
+    bias = torch.linspace(-1, 1, 64)
+    for attributes, window in (({"kernel": (3, 3), "stride": (2, 2), "pad": (1, 1)}, Window((3, 3), (2, 2), (1, 1), False)),
+                               ({"kernel": (2, 2), "pooling_convention": "full"}, Window((2, 2), (1, 1), (0, 0), True))):
+        for leaf in (LAST.clone().requires_grad_(), LAST.clone().as_subclass(OnGPU).requires_grad_()):
+            out = training_layers.max_pool_with_bias(leaf, bias, relu, pool_type="max", **attributes)
+            torch.testing.assert_close(out.as_subclass(torch.Tensor), torchs(LAST, window, bias, relu))
+        assert asked[0][0] == window and asked[0][2] is relu and len(asked) == 2  # and by Pooling itself
+        asked.clear()
+    leaf = LAST.clone().as_subclass(OnGPU).requires_grad_()
+    training_layers.max_pool_with_bias(leaf, bias, relu, kernel=(2, 2), stride=(1, 1, 5), pad=(0, 0, 0))
+    assert asked == [(Window((2, 2), (1, 1), (0, 0), False),)]
 
 
 if __name__ == "__main__":

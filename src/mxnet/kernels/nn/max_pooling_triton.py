@@ -8,10 +8,13 @@ import triton.language as tl
 
 
 @triton.jit(do_not_specialize=["pixels", "height", "width", "rows", "columns"])
-def max_pool(data, out, offsets, channels, pixels, height, width, rows, columns, KERNEL_H: tl.constexpr, KERNEL_W: tl.constexpr,
+def max_pool(data, bias, out, marks, channels, pixels, height, width, rows, columns, KERNEL_H: tl.constexpr, KERNEL_W: tl.constexpr,
              STRIDE_H: tl.constexpr, STRIDE_W: tl.constexpr, PAD_H: tl.constexpr, PAD_W: tl.constexpr, PIXELS: tl.constexpr,
-             CHANNELS: tl.constexpr):
-    """Write the largest value of each window, and its offset in the window: the first largest one, or the last NaN, as torch does."""
+             CHANNELS: tl.constexpr, ADDS: tl.constexpr, RECTIFIES: tl.constexpr):
+    """Write ``relu(largest value of each window + bias)``, and 1 + the value's offset in the window, or 0 where the ReLU's result is 0.
+
+    The value is the first largest one, or the last NaN, as torch's is.
+    """
     across = tl.cdiv(channels, CHANNELS)
     c = tl.program_id(0) % across * CHANNELS + tl.arange(0, CHANNELS)
     pixel = tl.program_id(0) // across * PIXELS + tl.arange(0, PIXELS)
@@ -32,12 +35,19 @@ def max_pool(data, out, offsets, channels, pixels, height, width, rows, columns,
             best = tl.where(larger, value, best)
             offset = tl.where(larger, i * KERNEL_W + j, offset)
     result = pixel.to(tl.int64)[:, None] * channels + c[None, :]
+    mark = offset + 1
+    if ADDS:
+        best += tl.load(bias + c, mask=c < channels, other=0.0).to(tl.float32)[None, :]
+    best = best.to(out.dtype.element_ty).to(tl.float32)
+    if RECTIFIES:
+        mark = tl.where(best <= 0.0, 0, mark)
+        best = tl.where(best <= 0.0, 0.0, best)  # a NaN stays one
     tl.store(out + result, best.to(out.dtype.element_ty), mask=there[:, None] & inside)
-    tl.store(offsets + result, offset.to(tl.uint8), mask=there[:, None] & inside)
+    tl.store(marks + result, mark.to(tl.uint8), mask=there[:, None] & inside)
 
 
 @triton.jit(do_not_specialize=["cells", "cell_rows", "cell_columns", "height", "width", "rows", "columns"])
-def max_pool_gradient(dout, offsets, dx, channels, cells, cell_rows, cell_columns, height, width, rows, columns, KERNEL_H: tl.constexpr,
+def max_pool_gradient(dout, marks, dx, channels, cells, cell_rows, cell_columns, height, width, rows, columns, KERNEL_H: tl.constexpr,
                       KERNEL_W: tl.constexpr, STRIDE_H: tl.constexpr, STRIDE_W: tl.constexpr, PAD_H: tl.constexpr, PAD_W: tl.constexpr,
                       PIXELS: tl.constexpr, CHANNELS: tl.constexpr):
     """Write the gradient of the data: for each pixel the sum over the windows in which it is the largest.
@@ -58,21 +68,21 @@ def max_pool_gradient(dout, offsets, dx, channels, cells, cell_rows, cell_column
     left = column * STRIDE_W - PAD_W
     target = dx + (((image * height + top) * width + left).to(tl.int64)[:, None] * channels + c[None, :])
     exists = (there & (row < rows) & (column < columns))[:, None] & inside
-    own_offset = tl.load(offsets + window, mask=exists, other=0)  # of the window that begins where the cell does: all its pixels may be covered
+    own_mark = tl.load(marks + window, mask=exists, other=0)  # of the window that begins where the cell does: all its pixels may be covered
     own_change = tl.load(dout + window, mask=exists, other=0.0).to(tl.float32)
     for a in tl.static_range(STRIDE_H):
         for b in tl.static_range(STRIDE_W):
             total = tl.zeros((PIXELS, CHANNELS), tl.float32)
             for t in tl.static_range((KERNEL_H - a + STRIDE_H - 1) // STRIDE_H):
                 for u in tl.static_range((KERNEL_W - b + STRIDE_W - 1) // STRIDE_W):
-                    at = (a + t * STRIDE_H) * KERNEL_W + b + u * STRIDE_W
+                    at = 1 + (a + t * STRIDE_H) * KERNEL_W + b + u * STRIDE_W
                     if t + u == 0:
-                        total += tl.where(own_offset == at, own_change, 0.0)
+                        total += tl.where(own_mark == at, own_change, 0.0)
                     else:
                         exists = (there & (row >= t) & (row - t < rows) & (column >= u) & (column - u < columns))[:, None] & inside
                         place = window - (columns.to(tl.int64) * t + u) * channels
-                        offset = tl.load(offsets + place, mask=exists, other=0)
+                        mark = tl.load(marks + place, mask=exists, other=0)
                         change = tl.load(dout + place, mask=exists, other=0.0).to(tl.float32)
-                        total += tl.where(offset == at, change, 0.0)
+                        total += tl.where(mark == at, change, 0.0)
             in_data = there & (top + a >= 0) & (top + a < height) & (left + b >= 0) & (left + b < width)
             tl.store(target + (width.to(tl.int64) * a + b) * channels, total.to(dx.dtype.element_ty), mask=in_data[:, None] & inside)
