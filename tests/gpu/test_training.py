@@ -12,10 +12,11 @@ from batch_norm_checks import TOLERANCES, faults, layer
 from bias_checks import ROUNDED, biased
 from gpu_checks import GPU, close, needs_gpu
 from kernel_limits import used_from
+from max_pooling_checks import WINDOWS, pooling_faults
 from mxnet import autograd, gluon, nd
 from mxnet.contrib import amp
-from mxnet.kernels.nn import batch_norm_on_gpu, bias_on_gpu, sgd_on_gpu
-from mxnet.kernels.runtime import channel_kernels, triton_kernels
+from mxnet.kernels.nn import batch_norm_on_gpu, bias_on_gpu, max_pooling, max_pooling_on_gpu, sgd_on_gpu
+from mxnet.kernels.runtime import channel_kernels, triton_kernels, tuning
 from mxnet.ndarray import memory_format
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "benchmarks"))
@@ -269,6 +270,56 @@ def test_a_network_without_batch_norms_trains_on_the_fused_biases(monkeypatch):
             assert {("add_bias", True), ("add_bias", False), ("gradient_sums", True), ("gradient_sums", False)} <= set(calls)
             calls.clear()
     assert not calls and curves[0][-1] < curves[0][0]
+    for curve_of_graph in curves[:2]:
+        np.testing.assert_allclose(curve_of_graph, curves[2], rtol=2e-2)
+
+
+@needs_triton
+@pytest.mark.parametrize("window, biased, relu", [*((window, False, False) for window in WINDOWS), ("2x2", True, True), ("overlapping", True, False)])
+@pytest.mark.parametrize("shape", [(2, 128, 56, 56), (3, 7, 29, 33)])
+@pytest.mark.parametrize("dtype", sorted(TOLERANCES))
+def test_maximum_pooling_in_channels_last_order(dtype, shape, window, biased, relu, monkeypatch):
+    monkeypatch.setattr(tuning, "allowed", lambda: False)  # the kernels run, whatever is faster
+    used_from(monkeypatch, 0, channel_kernels)
+
+    def pool(*arguments):
+        max_pooling_on_gpu.max_pool2d(*arguments)
+        max_pooling_on_gpu.kernels.wait()
+        return max_pooling_on_gpu.max_pool2d(*arguments)
+
+    for _ in range(2):  # as the thread has compiled them, and again
+        assert pooling_faults(pool, shape, dtype, WINDOWS[window], biased, relu, GPU.torch_device) == []
+
+
+@needs_triton
+@pytest.mark.parametrize("faster", [max_pooling_on_gpu.KERNEL, max_pooling_on_gpu.TORCH])
+def test_a_network_trains_on_the_faster_maximum_pooling(faster, monkeypatch):
+    """Captured, hybridized and call by call: the curves are those of torch's operator, and what is chosen by time is chosen once for a size."""
+    used_from(monkeypatch, 0, channel_kernels, max_pooling)
+    timed, calls, function = [], [], max_pooling_on_gpu.kernels.start
+    monkeypatch.setattr(max_pooling_on_gpu, "choices", max_pooling_on_gpu.Choices())
+    monkeypatch.setattr(max_pooling_on_gpu, "fastest", lambda *a, measured=max_pooling_on_gpu.fastest: timed.append(measured(*a)) or faster)
+    monkeypatch.setattr(max_pooling_on_gpu.kernels, "start", lambda name, *a: calls.append(name) or function(name, *a))
+    x, y = images()
+    curves = []
+    for options in ({"static_alloc": True, "static_shape": True}, {}, None):
+        mx.random.seed(0)
+        net = gluon.nn.HybridSequential()
+        net.add(gluon.nn.Conv2D(16, 3, padding=1), gluon.nn.MaxPool2D(), gluon.nn.Conv2D(16, 3, padding=1),
+                gluon.nn.MaxPool2D(3, 2, 1, ceil_mode=True), gluon.nn.Conv2D(16, 3, padding=1), gluon.nn.GlobalAvgPool2D(), gluon.nn.Dense(4))
+        net.initialize(mx.init.Xavier(), ctx=GPU)
+        net(x)
+        net.cast("float16")
+        if options is not None:
+            net.hybridize(**options)
+        trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.02, "multi_precision": True})
+        train(net, trainer, x.astype("float16"), y, 1)
+        max_pooling_on_gpu.kernels.wait()
+        calls.clear()
+        curves.append(train(net, trainer, x.astype("float16"), y, 8))
+        if options is not None and faster == max_pooling_on_gpu.KERNEL:
+            assert {"max_pool", "max_pool_gradient"} <= set(calls)
+    assert len(timed) <= 2 and curves[0][-1] < curves[0][0]
     for curve_of_graph in curves[:2]:
         np.testing.assert_allclose(curve_of_graph, curves[2], rtol=2e-2)
 

@@ -79,6 +79,21 @@ def test_nothing_is_compiled_while_a_graph_is_captured(monkeypatch):
     assert tried and module.available(device)
 
 
+def test_each_variant_is_compiled_at_its_first_use(monkeypatch):
+    _, device = on_a_gpu(None, monkeypatch)
+    compiled = []
+
+    def smoke_tests(device, dtype, *variant):
+        return [lambda: compiled.append(variant)] if variant != ("fails",) else 1 / 0
+
+    module = channel_kernels.KernelModule("layers", lambda: None, smoke_tests)
+    for variant in ((), (3, (2, 2)), (4, (2, 2)), ("fails",)):
+        for _ in range(2):
+            assert not module.available(device, torch.float32, *variant) or compiled[-1] == variant
+            module.wait()
+    assert compiled == [(), (3, (2, 2)), (4, (2, 2))] and module.available(device, torch.float32, 3, (2, 2))
+
+
 class Kernel:
     """Stands for a kernel of Triton's, and for what it compiles; `calls` has who was started, with which grid and arguments."""
 

@@ -8,7 +8,7 @@ from ...ops.elemwise.unary import amp_cast
 from ...ops.nn import normalization
 from ...ops.nn.convolution import convolution
 from ...ops.nn.pooling import pooling
-from ...ops.nn.training_layers import ConvolutionLayer, add_bias, batch_norm
+from ...ops.nn.training_layers import ConvolutionLayer, add_bias, batch_norm, max_pool_with_bias
 from ..instrumentation import record_origins
 from ..program import FxNode, attributes_of, calls, holds, operator_of
 from . import pooling_order
@@ -123,7 +123,7 @@ def fuse_biases(module: fx.GraphModule) -> list[str]:
     """Add the biases of two-dimensional convolutions by an operator of their own, with the ReLU behind it: for training on GPUs.
 
     Runs behind `fuse_batch_norms`, which includes biases before batch norms, and `pooling_order`: as a constant for each channel moves no maximum,
-    the bias is added behind a maximum pooling.
+    the bias is added behind a maximum pooling, in its operator.
     """
     graph = module.graph
     counts, pooled = {"": 0, " + relu": 0}, 0
@@ -135,14 +135,17 @@ def fuse_biases(module: fx.GraphModule) -> list[str]:
             last = _only_user(last)
         user = _only_user(last)
         relu = user is not None and holds(user, "is_relu")
+        joins = last is not node and not attributes_of(last)["global_pool"]  # the pooling adds the bias itself
         with graph.inserting_after(last):
-            fused = graph.call_function(add_bias, (), {"relu": relu})
+            fused = graph.call_function(max_pool_with_bias if joins else add_bias, (), {**(last.kwargs if joins else {}), "relu": relu})
         replaced = user if relu else last
         replaced.replace_all_uses_with(fused)
-        fused.args = (last, bias)
-        record_origins(fused, user if relu else node)
+        fused.args = (last.args[0] if joins else last, bias)
+        record_origins(fused, *[last] * joins, user if relu else node)
         if relu:
             graph.erase_node(user)
+        if joins:
+            graph.erase_node(last)
         counts[" + relu" if relu else ""] += 1
         pooled += last is not node
     report = [f"fusion: {count} x bias{kind}" for kind, count in counts.items() if count]

@@ -91,6 +91,11 @@ def _recorded_gradients(dout: torch.Tensor, out: Optional[torch.Tensor], bias_ty
     return dx, dx.sum([axis for axis in range(dx.dim()) if axis != 1]).to(bias_type)
 
 
+def bias_gradient(dout: torch.Tensor, marks: Optional[torch.Tensor], dtype: torch.dtype) -> torch.Tensor:
+    """Return the sum of a gradient over each channel, in this type; where there are marks, it counts where they are above 0."""
+    return _backward(dout, marks, dtype, False)[1]
+
+
 def _forward(data: torch.Tensor, bias: torch.Tensor, relu: bool) -> None:
     channels = data.shape[1]
     rows = data.numel() // channels

@@ -4,7 +4,7 @@ Such arrays have their channels last: (N, C, H, W) in that memory format, or (N,
 """
 import logging
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
 import torch
@@ -76,24 +76,27 @@ class KernelModule:
     load : callable
         Imports and returns the Python module, which imports triton.
     smoke_tests : callable
-        Takes a device and a type, and returns functions without arguments that start all kernels on small arrays, and raise if one fails.
+        Takes a device, a type and a variant, and returns functions without arguments that start all kernels on small arrays, and raise if one
+        fails.
     """
 
-    def __init__(self, layers: str, load: Callable[[], Any],
-                 smoke_tests: Callable[[torch.device, torch.dtype], Iterable[Callable[[], Any]]]):
+    def __init__(self, layers: str, load: Callable[[], Any], smoke_tests: Callable[..., Iterable[Callable[[], Any]]]):
         self._layers, self._load, self.smoke_tests = layers, load, smoke_tests
         self._usable: dict[tuple, bool] = {}
         self._threads: dict[tuple, threading.Thread] = {}
         self._compiled: dict[tuple, Any] = {}
         _modules.append(self)
 
-    def available(self, device: torch.device, dtype: torch.dtype = torch.float32) -> bool:
-        """Return True if the kernels run on a device. The first call starts a thread that tests them; until it is done, torch's are to run."""
+    def available(self, device: torch.device, dtype: torch.dtype = torch.float32, *variant: Hashable) -> bool:
+        """Return True if the kernels run on a device. The first call starts a thread that tests them; until it is done, torch's are to run.
+
+        `variant` has further arguments of the smoke tests, such as sizes that are constants of the kernels: each is compiled at its first call.
+        """
         if dtype not in TYPES or not installed():
             return False
         if interpreted():
             return device.type == "cpu"
-        key = device, dtype
+        key = device, dtype, *variant
         usable = self._usable.get(key)
         if usable is None and device.type == "cuda" and key not in self._threads and not torch.cuda.is_current_stream_capturing():
             if torch.cuda.get_device_capability(device) < OLDEST:
@@ -112,18 +115,18 @@ class KernelModule:
         for thread in list(self._threads.values()):
             thread.join()
 
-    def _test(self, device: torch.device, dtype: torch.dtype) -> None:
+    def _test(self, *key: Any) -> None:
         """Run the smoke tests, and record if they succeed: Triton's compiler may lack a tool on this machine."""
         try:
-            for test in self.smoke_tests(device, dtype):
+            for test in self.smoke_tests(*key):
                 test()
                 if not threading.main_thread().is_alive():
                     return  # the program ends
         except Exception as error:  # of the compiler, the assembler or the driver
-            _log.warning("%s train on torch's kernels, as Triton's fail on %s: %s", self._layers, device, str(error).strip()[:300])
-            self._usable[device, dtype] = False
+            _log.warning("%s train on torch's kernels, as Triton's fail on %s: %s", self._layers, key[0], str(error).strip()[:300])
+            self._usable[key] = False
         else:
-            self._usable[device, dtype] = True
+            self._usable[key] = True
 
     def start(self, name: str, grid: tuple[int, int, int], tensors: Sequence[torch.Tensor], channels: int, numbers: tuple, constants: tuple) -> None:
         """Start a kernel, whose parameters are tensors, numbers and constants in this order.

@@ -9,8 +9,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
+import torch
+
 from ... import processor
 
+cuda: Any = torch.cuda  # replaced in tests
+_RUNS = 4  # runs in one measurement on a GPU
+_AHEAD = 500_000  # cycles (a quarter of a millisecond) that the GPU waits first, so that launching is not measured
 _QUIET = 0.1  # of the measured time: if threads waited longer than this for a processor, other programs distorted the benchmark (OpenVINO's and
 # torch's threads make each other wait for a twentieth of the time where they take turns)
 Run = TypeVar("Run")
@@ -101,6 +106,18 @@ def thread_seconds(run: Callable[[], object]) -> float:
     start = time.thread_time()
     run()
     return time.thread_time() - start
+
+
+def gpu_milliseconds(run: Callable[[], object]) -> float:
+    """Return a GPU's time for some runs, in milliseconds by its own clock."""
+    start, end = cuda.Event(enable_timing=True), cuda.Event(enable_timing=True)
+    cuda._sleep(_AHEAD)
+    start.record()
+    for _ in range(_RUNS):
+        run()
+    end.record()
+    end.synchronize()
+    return float(start.elapsed_time(end))
 
 
 class Outcome(NamedTuple):

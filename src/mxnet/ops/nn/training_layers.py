@@ -10,7 +10,7 @@ from ...kernels.conv import convolution as direct
 from ...kernels.gemm import mlp_training
 from ...kernels.nn import batch_norm as fused
 from ...kernels.nn import batch_norm_on_gpu as fused_on_gpu
-from ...kernels.nn import bias_on_gpu
+from ...kernels.nn import bias_on_gpu, max_pooling_on_gpu
 from ...kernels.nn import softmax as softmax_kernels
 from ..indexing import pick
 from ..reduce import mean, reduced_axes
@@ -18,6 +18,7 @@ from .activation import activation
 from .convolution import convolution
 from .dense import fully_connected
 from .normalization import batch_norm as batch_norm_operator
+from .pooling import pooling
 from .softmax import log_softmax
 
 
@@ -115,6 +116,29 @@ def add_bias(data: torch.Tensor, bias: torch.Tensor, relu: bool = False) -> torc
         out = data.add_(bias.view(data.shape[1], *[1] * (data.dim() - 2)))
         out = torch.relu_(out) if relu else out
     return out
+
+
+def max_pool_with_bias(data: torch.Tensor, bias: torch.Tensor, relu: bool = False, **attributes: Any) -> torch.Tensor:
+    """Return ``relu(Pooling(data) + bias)``; the ReLU is optional.
+
+    Parameters
+    ----------
+    data : torch.Tensor
+        (N, C, H, W).
+    bias : torch.Tensor
+        (C,).
+    relu : bool
+    **attributes
+        Of ``Pooling``: of a maximum pooling without ``global_pool``, each of whose windows contains data.
+    """
+    if data.is_cuda and torch.is_grad_enabled() and (data.requires_grad or bias.requires_grad):
+        window = max_pooling_on_gpu.Window(attributes.get("kernel", ()), attributes.get("stride") or (1, 1), attributes.get("pad") or (0, 0),
+                                           attributes.get("pooling_convention") == "full")
+        # (Of longer strides and paddings `Pooling` ignores the rest.)
+        out = max_pooling_on_gpu.max_pool2d(data, window, bias, relu) if all(len(sizes) == 2 for sizes in window[:3]) else None
+        if out is not None:
+            return out
+    return add_bias(pooling.fn(data, **attributes), bias, relu)
 
 
 def _in_shape(tensor: torch.Tensor, shape: tuple[int, ...]) -> torch.Tensor:

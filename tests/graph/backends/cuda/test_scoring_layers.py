@@ -8,6 +8,7 @@ import torch
 from mxnet.graph.backends.cuda import scoring_layers
 from mxnet.graph.backends.cuda.scoring_layers import FUSED, KERNEL, PARTS, PRODUCT, WIDENED, Convolution, MaxPool, Normalization
 from mxnet.kernels.nn import scoring_on_gpu
+from mxnet.kernels.runtime import measurement
 from mxnet.kernels.runtime.strided_output import ANY
 
 
@@ -64,7 +65,7 @@ def test_the_stand_in_takes_what_torch_takes():
 def clock(monkeypatch):
     """Each way takes as many milliseconds as it says in here."""
     found = {FUSED: 1.0, PRODUCT: 2.0, KERNEL: 2.5, PARTS: 3.0}
-    monkeypatch.setattr(scoring_layers, "_milliseconds", lambda run: found[run.args[0]])
+    monkeypatch.setattr(scoring_layers, "gpu_milliseconds", lambda run: found[run.args[0]])
     monkeypatch.setattr(scoring_layers, "cuda", types.SimpleNamespace(is_current_stream_capturing=lambda: False))
     monkeypatch.setattr(torch.backends.cudnn, "benchmark", True)
     return found
@@ -162,8 +163,8 @@ def test_a_race_is_measured_by_the_gpu(monkeypatch):
         def elapsed_time(self, end):
             return 7
 
-    monkeypatch.setattr(scoring_layers, "cuda", types.SimpleNamespace(Event=Event, _sleep=lambda cycles: log.append("sleep")))
-    assert scoring_layers._milliseconds(lambda: log.append("run")) == 7.0
+    monkeypatch.setattr(measurement, "cuda", types.SimpleNamespace(Event=Event, _sleep=lambda cycles: log.append("sleep")))
+    assert measurement.gpu_milliseconds(lambda: log.append("run")) == 7.0
     assert log == ["sleep", "record", "run", "run", "run", "run", "record", "wait"]
     assert hasattr(torch.cuda, "_sleep")
 

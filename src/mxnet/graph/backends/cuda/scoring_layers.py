@@ -12,7 +12,7 @@ import torch
 
 from ....kernels.nn import scoring_on_gpu
 from ....kernels.runtime import tuning
-from ....kernels.runtime.measurement import GPU_LAYER, benchmark
+from ....kernels.runtime.measurement import GPU_LAYER, benchmark, gpu_milliseconds
 from ....kernels.runtime.strided_output import ANY
 
 cuda: Any = torch.cuda  # replaced in tests
@@ -20,8 +20,6 @@ FUSED, WIDENED, PRODUCT = "one call of cuDNN's", "one call of cuDNN's, on more c
 KERNEL, PARTS = "a kernel in Triton", "torch's operators"
 _WIDE = 8  # channels that tensor cores process at once in half precision
 TYPES = (torch.float16, torch.bfloat16, torch.float32)
-_RUNS = 4  # runs in one measurement
-_AHEAD = 500_000  # cycles (a quarter of a millisecond) that the GPU waits first, so that launching is not measured
 _CLOSE = 0.05  # largest difference relative to the largest element, due to TF32 and half precision; wrong results differ more
 
 
@@ -68,7 +66,7 @@ class Layer(abc.ABC):
                 runs[algorithm] = run
         if len(runs) < 2 or not (tuning.allowed() and torch.backends.cudnn.benchmark):  # a choice by time makes results vary between runs
             return next(iter(runs), PARTS)
-        return GPU_LAYER.fastest(benchmark(runs, lambda run: [_milliseconds(run)], GPU_LAYER).times)
+        return GPU_LAYER.fastest(benchmark(runs, lambda run: [gpu_milliseconds(run)], GPU_LAYER).times)
 
 
 def _works(run: Callable[[], torch.Tensor], expected: torch.Tensor) -> bool:
@@ -82,18 +80,6 @@ def _works(run: Callable[[], torch.Tensor], expected: torch.Tensor) -> bool:
     if result.shape != expected.shape or result.dtype is not expected.dtype:
         return False
     return not result.numel() or bool((result.float() - expected.float()).abs().max() <= _CLOSE * expected.float().abs().max())
-
-
-def _milliseconds(function: Callable[[], Any]) -> float:
-    """Return a GPU's time for some runs, in milliseconds by its own clock."""
-    start, end = cuda.Event(enable_timing=True), cuda.Event(enable_timing=True)
-    cuda._sleep(_AHEAD)
-    start.record()
-    for _ in range(_RUNS):
-        function()
-    end.record()
-    end.synchronize()
-    return float(start.elapsed_time(end))
 
 
 def _rectified(data: torch.Tensor, ceiling: float) -> torch.Tensor:
