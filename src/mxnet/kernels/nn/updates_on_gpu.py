@@ -4,6 +4,7 @@ The kernel is in Triton (`updates_triton`).
 """
 import functools
 import logging
+import threading
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Optional
 
@@ -14,7 +15,7 @@ from ..runtime.triton_kernels import CompiledKernels, installed, on, runs_on
 
 _log = logging.getLogger(__name__)
 _PIECE = 1 << 14  # elements of a program
-_BLOCKS = 1 << 12, 1 << 12, 1 << 11, 1 << 11  # elements of one round of its loop, by the number of states: all numbers of a round are in registers
+_BLOCK = 1 << 11  # elements of one round of its loop, which are in registers
 _WARPS = 8
 _ALIGNED = 16  # multiple of addresses, in bytes, for which Triton vectorizes
 _NUMBERS, _STATES = 9, 3  # most of a rule
@@ -42,6 +43,7 @@ class _Tables:
     def __init__(self) -> None:
         self._entries: dict[tuple, tuple[Optional[torch.Tensor], bool]] = {}
         self._rows = 0
+        self._lock = threading.Lock()
 
     def get(self, key: tuple) -> Optional[tuple[Optional[torch.Tensor], bool]]:
         """Return an entry, or None."""
@@ -49,11 +51,12 @@ class _Tables:
 
     def add(self, key: tuple, entry: tuple[Optional[torch.Tensor], bool]) -> None:
         """Add an entry."""
-        while self._entries and (self._rows > _MOST_ROWS or len(self._entries) >= _MOST_TABLES):
-            table, _ = self._entries.pop(next(iter(self._entries)))
-            self._rows -= 0 if table is None else len(table)
-        self._entries[key] = entry
-        self._rows += 0 if entry[0] is None else len(entry[0])
+        with self._lock:
+            while self._entries and (self._rows > _MOST_ROWS or len(self._entries) >= _MOST_TABLES):
+                table, _ = self._entries.pop(next(iter(self._entries)))
+                self._rows -= 0 if table is None else len(table)
+            self._entries[key] = entry
+            self._rows += 0 if entry[0] is None else len(entry[0])
 
 
 _tables = _Tables()
@@ -126,7 +129,11 @@ def start(step: Step, weights: Tensors, grads: Tensors, states: Sequence[Tensors
     device, kind, copy = weights[0].device, grads[0].dtype, (copies or grads)[0].dtype
     sizes = tuple([t.numel() for t in weights])
     places = [tuple([t.data_ptr() for t in group]) for group in (weights, grads, *states, *([copies] if copies else ()))]
-    key = device, kind, copy, len(states), sizes, *places
+    stream = torch.cuda.current_stream(device).cuda_stream if device.type == "cuda" else None  # in whose order a table is copied, used and dropped
+    key = device, stream, kind, copy, len(states), sizes, *places
+    # Floats only: Triton compiles integers anew for some values.
+    numbers = [float(n) for n in (step.rescale, step.clip or 0, step.wd, step.decay, *step.numbers)]
+    numbers += [0.0] * (_NUMBERS - len(step.numbers))
     try:
         entry = _tables.get(key)
         if entry is None:
@@ -136,7 +143,7 @@ def start(step: Step, weights: Tensors, grads: Tensors, states: Sequence[Tensors
         if table is None:
             return False
         if len(table):
-            _start(step, table, len(states), kind, copy if copies else None, aligned)
+            _start(step, numbers, table, len(states), kind, copy if copies else None, aligned)
     except torch.OutOfMemoryError:
         raise
     except Exception as error:  # of the compiler, the assembler or the driver, before anything has run
@@ -146,14 +153,11 @@ def start(step: Step, weights: Tensors, grads: Tensors, states: Sequence[Tensors
     return True
 
 
-def _start(step: Step, table: torch.Tensor, states: int, kind: torch.dtype, copy: Optional[torch.dtype], aligned: bool) -> None:
+def _start(step: Step, numbers: Sequence[float], table: torch.Tensor, states: int, kind: torch.dtype, copy: Optional[torch.dtype],
+           aligned: bool) -> None:
     kernels = _kernels()
-    clip = step.clip
-    # Floats only: Triton compiles integers anew for some values.
-    numbers = [float(n) for n in (step.rescale, clip or 0, step.wd, step.decay, *step.numbers)]
-    numbers += [0.0] * (_NUMBERS - len(step.numbers))
-    flags = copy is not None, clip is not None, bool(step.wd), bool(step.decay), aligned
-    constants = (step.rule, states, _type(kernels, kind), _type(kernels, copy or kind), *flags, _PIECE, _BLOCKS[states])
+    flags = copy is not None, step.clip is not None, bool(step.wd), bool(step.decay), aligned
+    constants = (step.rule, states, _type(kernels, kind), _type(kernels, copy or kind), *flags, _PIECE, _BLOCK)
     key = table.device, step.rule, states, kind, copy, *flags
     with on(table.device):
         _compiled.start(key, lambda: kernels.move, (len(table), 1, 1), (table, *numbers, *constants), _WARPS)
