@@ -15,7 +15,7 @@ from kernel_limits import used_from
 from max_pooling_checks import WINDOWS, pooling_faults
 from mxnet import autograd, gluon, nd
 from mxnet.contrib import amp
-from mxnet.kernels.nn import batch_norm_on_gpu, bias_on_gpu, max_pooling, max_pooling_on_gpu, sgd_on_gpu
+from mxnet.kernels.nn import batch_norm_on_gpu, bias_on_gpu, max_pooling, max_pooling_on_gpu, updates_on_gpu
 from mxnet.kernels.runtime import channel_kernels, triton_kernels, tuning
 from mxnet.ndarray import memory_format
 
@@ -381,24 +381,30 @@ def test_memory_is_back_where_it_was_after_a_thousand_steps():
     assert steps(1000) <= before
 
 
-@pytest.mark.parametrize("dtype, tolerance", [("float32", 1e-6), ("bfloat16", 8e-3)])
-def test_sgd_moves_many_weights_by_one_kernel(dtype, tolerance):
-    """Weights of all sizes, one with its channels last, after three steps; as on a processor."""
-    if not sgd_on_gpu.available(torch.device("cuda:0")):
+@pytest.mark.parametrize("dtype, tolerance", [("float32", 1e-4), ("bfloat16", 8e-3)])
+@pytest.mark.parametrize("name, options", [
+    ("sgd", {"momentum": 0.9}), ("nag", {"momentum": 0.9}), ("adam", {}), ("adamax", {}), ("rmsprop", {}), ("rmsprop", {"centered": True}),
+    ("adagrad", {}), ("adadelta", {}), ("nadam", {}), ("ftrl", {}), ("ftml", {}), ("adamw", {}), ("adabelief", {}), ("dcasgd", {"momentum": 0.9})])
+def test_optimizers_move_many_weights_by_one_kernel(name, options, dtype, tolerance, monkeypatch):
+    """Weights of all sizes, one with its channels last, after three steps; as on a processor.
+
+    Not Signum, where the last place of a momentum decides on the sign of a step.
+    """
+    if not updates_on_gpu.available(torch.device("cuda:0")):
         pytest.skip("no triton here, or the GPU is too old for it")
-    sgd_on_gpu._tables.clear()
-    found = []
+    results, starts, start = [], [], updates_on_gpu.start
+    monkeypatch.setattr(updates_on_gpu, "start", lambda *args: (starts.append(start(*args)), starts[-1])[1])
     for ctx in (mx.cpu(), GPU):
         random = np.random.RandomState(0)
-        optimizer = mx.optimizer.SGD(learning_rate=0.1, momentum=0.9, wd=0.01, rescale_grad=0.5, clip_gradient=0.4, multi_precision=True)
+        optimizer = mx.optimizer.create(name, learning_rate=0.1, wd=0.01, rescale_grad=0.5, clip_gradient=0.4, multi_precision=True, **options)
         shapes = [(1,), (3, 5), (70000,), (8, 4, 3, 3), (257, 129)]
         weights = [mx.nd.array(random.randn(*shape), ctx=ctx, dtype=dtype) for shape in shapes]
         memory_format.channels_last(weights[3])
-        states = [optimizer.create_state_multi_precision(i, w) for i, w in enumerate(weights)]
+        updater = mx.optimizer.get_updater(optimizer)
         for _ in range(3):
             grads = [mx.nd.array(random.randn(*shape), ctx=ctx, dtype=dtype) for shape in shapes]
-            optimizer.update_multi_precision(list(range(5)), weights, grads, states)
-        found.append(weights)
-    assert sgd_on_gpu._tables and not sgd_on_gpu._failed
-    for on_gpu, expected in zip(found[1], found[0]):
+            updater(list(range(5)), grads, weights)
+        results.append(weights)
+    assert starts and all(starts)
+    for on_gpu, expected in zip(results[1], results[0]):
         close(on_gpu, expected, tolerance)

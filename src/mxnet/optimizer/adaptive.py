@@ -10,10 +10,12 @@ import torch
 
 from ..base import MXNetError
 from ..kernels.nn import optimizer_update as kernels
+from ..kernels.nn import updates_on_gpu
+from ..kernels.nn.updates_on_gpu import Step
 from ..ndarray import memory_format, zeros
 from ..ndarray.sparse import BaseSparseNDArray
 from ..ops.optimizer_update import rules
-from . import mxnet2_rules, steps
+from . import multi_tensor, mxnet2_rules, steps
 from .base import Optimizer, is_half, register
 from .mxnet2_rules import as_in_mxnet2
 
@@ -35,6 +37,7 @@ def _warn_of_zeros(optimizer: Optimizer, index: int | str, weight: NDArray, divi
     """
     if optimizer._index_update_count[index] != optimizer.begin_num_update + 1:
         return
+    multi_tensor.finish()
     # A row sparse array stores all of its rows once it was updated.
     tensors = [a._values if isinstance(a, BaseSparseNDArray) else a._raw() for a in (divisor, weight)]
     if tensors[0].numel() != tensors[1].numel():
@@ -72,6 +75,8 @@ class Adam(Optimizer):
     array([0.9, 2.1], dtype=float32)
     """
 
+    _has_kernel = True
+
     def __init__(self, learning_rate: float = 0.001, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-8, lazy_update: bool = True,
                  **kwargs: Any):
         super().__init__(learning_rate=learning_rate, **kwargs)
@@ -106,13 +111,14 @@ class Adam(Optimizer):
         def in_place(w: torch.Tensor, g: torch.Tensor, mean: torch.Tensor, var: torch.Tensor, rows: torch.Tensor | None) -> bool:
             return kernels.adam(w, g, mean, var, rows, *numbers[:-1], self.clip_gradient or None)
 
-        steps.apply(step, weight, grad, state, rows=self.lazy_update and state[0].stype == weight.stype, in_place=in_place)
+        rows = self.lazy_update and state[0].stype == weight.stype
+        steps.apply(step, weight, grad, state, rows=rows, in_place=in_place, rule=lambda: steps.adam_rule(*numbers))
 
     def _update_each(self, indices: Sequence[int | str], weights: Sequence[NDArray], grads: Sequence[NDArray], states: Sequence[Any]) -> None:
         kind = type(self)
         own = kind._update_one is Adam._update_one and all(
             getattr(kind, name) is getattr(Optimizer, name) for name in ("update", "step", "fused_step", "update_multi_precision"))
-        alone = self.multi_precision and not weights[0]._data.is_cuda
+        alone = self.multi_precision and not updates_on_gpu.on_gpu(weights[0]._data)
         if not own or alone or not self.epsilon or len(indices) == 1 or self._as_mxnet2 and self.clip_gradient:
             super()._update_each(indices, weights, grads, states)
             return
@@ -130,15 +136,19 @@ class Adam(Optimizer):
             if self.multi_precision and is_half(weight):
                 target, state = state
                 memory_format.like(target, weight)
-                halves.append((weight, target))
             tensors = steps.small(target, grad, *state)
+            copy = None if target is weight or tensors is None else steps.copy_target(weight, target)
+            if copy is None and target is not weight:
+                halves.append((weight, target))
             if tensors is None:
                 self._move(target, grad if target is weight else grad.astype(target.dtype), state, lr, wd)
                 continue
-            for entries, tensor in zip(groups.setdefault((lr, wd, tensors[0].dtype), ([], [], [], [])), tensors):
+            types = tensors[0].dtype, tensors[1].dtype, None if copy is None else copy.dtype
+            for entries, tensor in zip(groups.setdefault((lr, wd, types), ([], [], [], [], [])), (*tensors, copy)):
                 entries.append(tensor)
-        for (lr, wd, _), (ws, gs, means, variances) in groups.items():
-            steps.adam_together(ws, gs, means, variances, lr, self.beta1, self.beta2, self.epsilon, wd, self.rescale_grad, self.clip_gradient)
+        for (lr, wd, types), (ws, gs, means, variances, copies) in groups.items():
+            steps.adam_together(ws, gs, means, variances, copies if types[2] else None, lr, self.beta1, self.beta2, self.epsilon, wd,
+                                self.rescale_grad, self.clip_gradient)
         if halves:
             torch._foreach_copy_([weight._writable() for weight, _ in halves], [master._data.data for _, master in halves])
 
@@ -164,6 +174,8 @@ class AdaGrad(Optimizer):
     >>> weight.asnumpy().round(3)
     array([0.9, 2.1], dtype=float32)
     """
+
+    _has_kernel = True
 
     def __init__(self, eps: float = 1e-7, *, epsilon: float | None = None, **kwargs: Any):
         super().__init__(**kwargs)
@@ -195,7 +207,10 @@ class AdaGrad(Optimizer):
             else:
                 w.copy_(rules.adagrad(w, g, history, lr, self.float_stable_eps, wd, self.rescale_grad, clip))
 
-        steps.apply(step, weight, grad, (state,), rows=True)
+        def rule() -> Step:
+            return Step("adagrad", (lr, self.float_stable_eps), self.rescale_grad, self.clip_gradient, decay=lr * wd)
+
+        steps.apply(step, weight, grad, (state,), rows=True, rule=None if self._as_mxnet2 else rule)
         if not self.float_stable_eps:
             _warn_of_zeros(self, index, weight, state, "eps")
 
@@ -229,6 +244,8 @@ class RMSProp(Optimizer):
     array([0.684, 2.316], dtype=float32)
     """
 
+    _has_kernel = True
+
     def __init__(self, learning_rate: float = 0.001, gamma1: float = 0.9, gamma2: float = 0.9, epsilon: float = 1e-8, centered: bool = False,
                  clip_weights: float | None = None, *, rho: float | None = None, momentum: float | None = None, **kwargs: Any):
         super().__init__(learning_rate=learning_rate, **kwargs)
@@ -249,7 +266,14 @@ class RMSProp(Optimizer):
             else:
                 w.copy_(rules.rmsprop(w, g, s[0], lr, self.gamma1, *rest))
 
-        steps.apply(step, weight, grad, state)
+        def rule() -> Step:
+            most = steps.positive(self.clip_weights) or math.inf
+            numbers = lr, self.gamma1, 1 - self.gamma1, self.epsilon, most
+            if self.centered:
+                return Step("rmsprop_centered", (*numbers, self.gamma2), self.rescale_grad, steps.positive(self.clip_gradient), wd)
+            return Step("rmsprop", numbers, self.rescale_grad, steps.positive(self.clip_gradient), wd)
+
+        steps.apply(step, weight, grad, state, rule=rule)
         if not self.epsilon and not self.centered:
             _warn_of_zeros(self, index, weight, state[0])
 
@@ -276,6 +300,8 @@ class AdaDelta(Optimizer):
     array([0.99, 2.01], dtype=float32)
     """
 
+    _has_kernel = True
+
     def __init__(self, rho: float = 0.90, epsilon: float = 1e-5, **kwargs: Any):
         super().__init__(**kwargs)
         self.rho, self.epsilon = rho, epsilon
@@ -295,7 +321,8 @@ class AdaDelta(Optimizer):
             steps_taken.mul_(rho).addcmul_(delta, delta, value=1 - rho)
             w.mul_(1 - wd).sub_(delta)
 
-        steps.apply(step, weight, grad, state)
+        steps.apply(step, weight, grad, state,
+                    rule=lambda: Step("adadelta", (rho, 1 - rho, epsilon, 1 - wd), self.rescale_grad, self.clip_gradient))
         if not epsilon:
             _warn_of_zeros(self, index, weight, state[0])
 
@@ -326,6 +353,8 @@ class Adamax(Optimizer):
     array([0.998, 1.   ], dtype=float32)
     """
 
+    _has_kernel = True
+
     def __init__(self, learning_rate: float = 0.002, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 0, **kwargs: Any):
         super().__init__(learning_rate=learning_rate, **kwargs)
         self.beta1, self.beta2, self.epsilon = beta1, beta2, epsilon
@@ -343,7 +372,7 @@ class Adamax(Optimizer):
         def step(w: torch.Tensor, g: torch.Tensor, mean: torch.Tensor, largest: torch.Tensor) -> None:
             steps.adamax(w, g, mean, largest, *numbers)
 
-        steps.apply(step, weight, grad, state)
+        steps.apply(step, weight, grad, state, rule=lambda: steps.adamax_rule(*numbers))
         if not numbers[3]:
             _warn_of_zeros(self, index, weight, state[1])
 
@@ -369,6 +398,8 @@ class Nadam(Optimizer):
     >>> weight.asnumpy().round(3)
     array([0.894, 2.106], dtype=float32)
     """
+
+    _has_kernel = True
 
     def __init__(self, learning_rate: float = 0.001, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-8, schedule_decay: float = 0.004,
                  **kwargs: Any):
@@ -396,6 +427,10 @@ class Nadam(Optimizer):
             size = (var / (1.0 - self.beta2 ** t)).sqrt_().add_(self.epsilon)
             w.addcdiv_((mean * of_mean).add_(g, alpha=of_grad), size, value=-lr)
 
-        steps.apply(step, weight, grad, state)
+        def rule() -> Step:
+            numbers = lr, self.beta1, 1 - self.beta1, self.beta2, 1 - self.beta2, self.epsilon, 1.0 - self.beta2 ** t, of_grad, of_mean
+            return Step("nadam", numbers, self.rescale_grad, self.clip_gradient, wd)
+
+        steps.apply(step, weight, grad, state, rule=rule)
         if not self.epsilon:
             _warn_of_zeros(self, index, weight, state[1])

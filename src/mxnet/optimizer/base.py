@@ -13,6 +13,7 @@ from ..base import MXNetError
 from ..ndarray import NDArray
 from ..ops.dtypes import NAME_TO_TORCH, to_torch
 from ..suggestions import did_you_mean, shortened, suggests_arguments
+from . import multi_tensor
 
 if TYPE_CHECKING:
     from ..lr_scheduler import LRScheduler
@@ -70,6 +71,7 @@ class Optimizer:
     opt_registry: dict[str, type[Any]] = {}  # lower-case name -> class
     use_fused_step = False
     _scales_by_norms = False  # True if the step of an element depends on the norms of the weight: parts of it can't be updated alone
+    _has_kernel = False  # True if `_update_one` passes a rule to `steps.apply`: the updates of a step are collected on a GPU
     _as_mxnet2 = False  # True if made after set_version("2.0"), for a class with other defaults or rules in MXNet 2
 
     @suggests_arguments
@@ -227,6 +229,9 @@ class Optimizer:
             self._update_several(index, weight, grad, state)
         elif self.multi_precision and is_half(weight):
             master, own_state = state
+            if multi_tensor.takes_half(weight, grad, master):
+                multi_tensor.through_master(weight, master, lambda: self.update(index, master, grad, own_state))
+                return
             self.update(index, master, grad.astype(numpy.float32), own_state)
             weight[:] = master
         else:
@@ -244,6 +249,11 @@ class Optimizer:
 
     def _update_each(self, indices: Sequence[int | str], weights: Sequence[NDArray], grads: Sequence[NDArray], states: Sequence[Any]) -> None:
         """Run `update_multi_precision` for several weights, one by one; an optimizer may override this with fewer calls of torch."""
+        if self._has_kernel and multi_tensor.applies(self, weights):
+            with multi_tensor.collected():
+                for index, weight, grad, state in zip(indices, weights, grads, states):
+                    self.update_multi_precision(index, weight, grad, state)
+            return
         for index, weight, grad, state in zip(indices, weights, grads, states):
             self.update_multi_precision(index, weight, grad, state)
 

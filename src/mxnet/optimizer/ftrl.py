@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..kernels.nn.updates_on_gpu import Step
 from ..ndarray import zeros
 from ..ops.optimizer_update import rules
 from . import mxnet2_rules, steps
@@ -40,6 +41,8 @@ class Ftrl(Optimizer):
     array([0.081, 0.349], dtype=float32)
     """
 
+    _has_kernel = True
+
     def __init__(self, lamda1: float = 0.01, learning_rate: float = 0.1, beta: float = 1, **kwargs: Any):
         super().__init__(**kwargs)
         self.lamda1, self.beta = lamda1, beta
@@ -55,7 +58,10 @@ class Ftrl(Optimizer):
         def step(w: torch.Tensor, g: torch.Tensor, z: torch.Tensor, n: torch.Tensor) -> None:
             w.copy_(rules.ftrl(w, g, z, n, lr, self.lamda1, self.beta, wd, self.rescale_grad, self.clip_gradient or -1))
 
-        steps.apply(step, weight, grad, state, rows=weight.stype == "row_sparse")
+        def rule() -> Step:
+            return Step("ftrl", (lr, self.lamda1, self.beta, wd, 1 / lr), self.rescale_grad, steps.positive(self.clip_gradient))
+
+        steps.apply(step, weight, grad, state, rows=weight.stype == "row_sparse", rule=rule)
 
 
 @register
@@ -80,6 +86,8 @@ class FTML(Optimizer):
     array([0.9, 2.1], dtype=float32)
     """
 
+    _has_kernel = True
+
     def __init__(self, beta1: float = 0.6, beta2: float = 0.999, epsilon: float = 1e-8, **kwargs: Any):
         super().__init__(**kwargs)
         self.beta1, self.beta2, self.epsilon = beta1, beta2, epsilon
@@ -94,4 +102,8 @@ class FTML(Optimizer):
         def step(w: torch.Tensor, g: torch.Tensor, d: torch.Tensor, v: torch.Tensor, z: torch.Tensor) -> None:
             w.copy_(rules.ftml(w, g, d, v, z, lr, self.beta1, self.beta2, self.epsilon, t, wd, self.rescale_grad, self.clip_gradient or -1))
 
-        steps.apply(step, weight, grad, state)
+        def rule() -> Step:
+            numbers = self.beta1, 1 - self.beta1, self.beta2, 1 - self.beta2, self.epsilon, 1 - self.beta2 ** t, (1 - self.beta1 ** t) / lr
+            return Step("ftml", numbers, self.rescale_grad, steps.positive(self.clip_gradient), wd)
+
+        steps.apply(step, weight, grad, state, rule=rule)

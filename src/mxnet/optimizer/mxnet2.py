@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from ..kernels.nn.updates_on_gpu import Step
 from ..ndarray import zeros
 from ..ops.optimizer_update import rules
 from . import steps
@@ -41,13 +42,19 @@ class _Moments(Optimizer):
         def step(w: torch.Tensor, g: torch.Tensor, mean: torch.Tensor, var: torch.Tensor) -> None:
             self._step(w, g, mean, var, lr, wd, t)
 
-        steps.apply(step, weight, grad, state)
+        steps.apply(step, weight, grad, state, rule=(lambda: self._rule(lr, wd, t)) if self._has_kernel else None)
 
     def _step(self, weight: torch.Tensor, grad: torch.Tensor, mean: torch.Tensor, var: torch.Tensor, lr: float, wd: float, t: int) -> None:
         raise NotImplementedError
 
+    def _rule(self, lr: float, wd: float, t: int) -> Step:
+        """Return the same step for the kernel on GPUs."""
+        raise NotImplementedError
+
 
 class _Corrected(_Moments):
+    _has_kernel = True
+
     def __init__(self, learning_rate: float = 0.001, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-6,
                  correct_bias: bool = True, **kwargs: Any):
         super().__init__(learning_rate, beta1, beta2, epsilon, **kwargs)
@@ -56,6 +63,9 @@ class _Corrected(_Moments):
     def _rate(self, lr: float, t: int) -> float:
         """Return the learning rate with the bias correction of the averages, which start at 0."""
         return lr * math.sqrt(1 - self.beta2 ** t) / (1 - self.beta1 ** t) if self.correct_bias else lr
+
+    def _numbers(self, rate: float) -> tuple[float, ...]:
+        return rate, self.beta1, 1 - self.beta1, self.beta2, 1 - self.beta2, self.epsilon
 
 
 @register
@@ -86,6 +96,10 @@ class AdamW(_Corrected):
         lr = self._rate(lr, t)
         rules.moments(rules.rescaled(grad, self.rescale_grad, self.clip_gradient or -1), mean, var, self.beta1, self.beta2)
         weight.addcdiv_(mean, var.sqrt().add_(self.epsilon), value=-lr).mul_(1 - lr * wd)
+
+    def _rule(self, lr: float, wd: float, t: int) -> Step:
+        lr = self._rate(lr, t)
+        return Step("adamw", (*self._numbers(lr), 1 - lr * wd), self.rescale_grad, steps.positive(self.clip_gradient))
 
 
 @register
@@ -118,6 +132,9 @@ class AdaBelief(_Corrected):
         deviation = grad - mean
         var.mul_(self.beta2).addcmul_(deviation, deviation, value=1 - self.beta2).add_(self.epsilon)
         weight.addcdiv_(mean, var.sqrt().add_(self.epsilon), value=-self._rate(lr, t))
+
+    def _rule(self, lr: float, wd: float, t: int) -> Step:
+        return Step("adabelief", self._numbers(self._rate(lr, t)), self.rescale_grad, steps.positive(self.clip_gradient), wd)
 
 
 @register

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from .. import environment, random
+from ..kernels.nn import updates_on_gpu
+from ..kernels.nn.updates_on_gpu import Step
 from ..ndarray import memory_format, zeros
 from ..ops.optimizer_update import rules
 from . import mxnet2_rules, steps
@@ -189,7 +191,7 @@ class NAG(MasterAfterState):
     def _update_each(self, indices: Sequence[int | str], weights: Sequence[NDArray], grads: Sequence[NDArray], states: Sequence[Any]) -> None:
         kind = type(self)
         own = kind._update_impl is NAG._update_impl and kind._descend is NAG._descend and kind.update_multi_precision is NAG.update_multi_precision
-        if not own or self._as_mxnet2 or not self.momentum or len(indices) == 1 or not weights[0]._data.is_cuda:
+        if not own or self._as_mxnet2 or not self.momentum or len(indices) == 1 or not updates_on_gpu.on_gpu(weights[0]._data):
             super()._update_each(indices, weights, grads, states)
             return
         groups: dict[Any, Any] = {}  # the weights of one call
@@ -204,12 +206,14 @@ class NAG(MasterAfterState):
                 self._descend(index, weight, grad, state, through)
                 continue
             lr, wd, _ = self._begin(index, weight, grad)
-            if through:
+            copy = steps.copy_target(weight, target) if through else None
+            if through and copy is None:
                 halves.append((weight, target))
-            for entries, tensor in zip(groups.setdefault((lr, wd, tensors[0].dtype), ([], [], [])), tensors):
+            types = tensors[0].dtype, tensors[1].dtype, None if copy is None else copy.dtype
+            for entries, tensor in zip(groups.setdefault((lr, wd, types), ([], [], [], [])), (*tensors, copy)):
                 entries.append(tensor)
-        for (lr, wd, _), (ws, gs, moms) in groups.items():
-            steps.nag_together(ws, gs, moms, lr, wd, max(self.momentum, 0.0), self.rescale_grad, self.clip_gradient)
+        for (lr, wd, types), (ws, gs, moms, copies) in groups.items():
+            steps.nag_together(ws, gs, moms, copies if types[2] else None, lr, wd, max(self.momentum, 0.0), self.rescale_grad, self.clip_gradient)
         if halves:
             torch._foreach_copy_([weight._writable() for weight, _ in halves], [master._data.data for _, master in halves])
 
@@ -225,7 +229,8 @@ class NAG(MasterAfterState):
         def step(w: torch.Tensor, g: torch.Tensor, m: torch.Tensor) -> None:
             move(w, g.to(w.dtype), m, lr, wd, momentum, self.rescale_grad, self.clip_gradient)
 
-        steps.apply(step, weight if master is None else master, grad, (mom,))
+        numbers = lr, wd, momentum, self.rescale_grad, self.clip_gradient
+        steps.apply(step, weight if master is None else master, grad, (mom,), rule=None if self._as_mxnet2 else lambda: steps.nag_rule(*numbers))
         if master is not None:
             weight[:] = master
 
@@ -252,6 +257,8 @@ class Signum(Optimizer):
     array([0.9, 2.1], dtype=float32)
     """
 
+    _has_kernel = True
+
     def __init__(self, learning_rate: float = 0.01, momentum: float = 0.9, wd_lh: float = 0.0, **kwargs: Any):
         super().__init__(learning_rate=learning_rate, **kwargs)
         self.momentum, self.wd_lh = momentum, wd_lh
@@ -269,7 +276,14 @@ class Signum(Optimizer):
             else:
                 w.copy_(rules.signsgd(w, g, lr, wd))
 
-        steps.apply(step, weight, grad, () if state is None else (state,))
+        def rule() -> Step:
+            if state is None:
+                return Step("signum", (lr, 0, 0, 1 - lr * wd), 1, None)
+            momentum = max(self.momentum, 0.0)
+            return Step("signum", (lr, momentum, 1 - momentum, 1 - lr * self.wd_lh), self.rescale_grad, steps.positive(self.clip_gradient),
+                        decay=(1 - momentum) * wd)
+
+        steps.apply(step, weight, grad, () if state is None else (state,), rule=rule)
 
 
 @register
@@ -324,6 +338,8 @@ class DCASGD(Optimizer):
     array([0.99, 2.02], dtype=float32)
     """
 
+    _has_kernel = True
+
     def __init__(self, momentum: float = 0.0, lamda: float = 0.04, **kwargs: Any):
         super().__init__(**kwargs)
         self.momentum, self.lamda = momentum, lamda
@@ -345,7 +361,8 @@ class DCASGD(Optimizer):
             before.copy_(w)
             w.add_(move)
 
-        steps.apply(step, weight, grad, (previous,) if mom is None else (previous, mom))
+        steps.apply(step, weight, grad, (previous,) if mom is None else (previous, mom),
+                    rule=lambda: Step("dcasgd", (lr, self.lamda, wd, self.momentum), self.rescale_grad, self.clip_gradient))
 
 
 @register

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import torch
 
 from ..kernels.nn import optimizer_update as kernels
-from ..kernels.nn import sgd_on_gpu
+from ..kernels.nn import updates_on_gpu
+from ..kernels.nn.updates_on_gpu import Step
 from ..ndarray import memory_format, mutation_tracking
 from ..ndarray.sparse import RowSparseNDArray
+from . import multi_tensor
 
 if TYPE_CHECKING:
     from ..ndarray import NDArray
@@ -28,7 +30,7 @@ _CACHED, _MANY = 1 << 20, 1 << 26
 
 
 def apply(step: Callable[..., Any], weight: NDArray, grad: NDArray, states: Sequence[NDArray] = (), rows: bool = False,
-          in_place: Callable[..., Any] | None = None) -> None:
+          in_place: Callable[..., Any] | None = None, rule: Callable[[], Step] | None = None) -> None:
     """Run ``step(weight, grad, *states)`` on the tensors of arrays.
 
     Parameters
@@ -42,12 +44,19 @@ def apply(step: Callable[..., Any], weight: NDArray, grad: NDArray, states: Sequ
         gets some of them at a time. Otherwise it is handled as dense.
     in_place : callable, optional
         A `step` on whole tensors, with the numbers of the gradient's rows as the last argument; it returns False if it is not applicable.
+    rule : callable, optional
+        Returns the same step for the kernel that updates dense weights on a GPU, see `multi_tensor`.
     """
     if not (weight._is_sparse or grad._is_sparse):
         for s in states:
             memory_format.like(s, weight)
-        step(weight._writable(), grad._data.data, *[s._writable() for s in states])
+        tensors = [weight._writable(), grad._data.data, *[s._writable() for s in states]]
+        if rule is not None and updates_on_gpu.on_gpu(tensors[0]):
+            multi_tensor.move(step, rule(), tensors[0], tensors[1], tensors[2:])
+        else:
+            step(*tensors)
         return
+    multi_tensor.finish()
     arrays = (weight, *states)
     tensors = [_all_rows(a) for a in arrays]
     if rows and isinstance(grad, RowSparseNDArray):
@@ -71,6 +80,11 @@ def apply(step: Callable[..., Any], weight: NDArray, grad: NDArray, states: Sequ
 def _all_rows(array: NDArray) -> torch.Tensor:
     """Return a writable tensor of all values of an array; a row sparse array stores all rows from then on, a csr matrix is copied."""
     return array._all_rows() if isinstance(array, RowSparseNDArray) else array._writable()
+
+
+def positive(clip: float | None) -> float | None:
+    """Return a bound for clipping, or None for no clipping if it is 0 or less."""
+    return clip if clip and clip > 0 else None
 
 
 def prepared(grad: torch.Tensor, rescale: float, clip: float | None, weight: torch.Tensor | None = None, wd: float = 0) -> torch.Tensor:
@@ -104,6 +118,11 @@ def _together(weights: Tensors, grads: Tensors, moms: Tensors) -> Sequence[Any] 
     return (weights, grads, moms) if plain else [[memory_format.in_order(t) for t in tensors] for tensors in (weights, grads, moms)]
 
 
+def sgd_rule(lr: float, wd: float, momentum: float, rescale: float, clip: float | None) -> Step:
+    """Return the step of `sgd`."""
+    return Step("sgd", (lr, momentum), rescale, clip or None, decay=lr * wd)
+
+
 def sgd(weights: Tensors, grads: Tensors, moms: Tensors | None, lr: float, wd: float, momentum: float, rescale: float, clip: float | None,
         copies: Tensors | None = None) -> None:
     """Update several weights: ``mom = momentum * mom - lr * (clip(rescale * grad) + wd * weight)``, ``weight += mom``.
@@ -118,8 +137,8 @@ def sgd(weights: Tensors, grads: Tensors, moms: Tensors | None, lr: float, wd: f
     copies : list of torch.Tensor, optional
         Receive the new weights, converted to their types.
     """
-    if weights[0].is_cuda and all(map(memory_format.same, weights, grads, moms or grads, copies or grads)) \
-            and sgd_on_gpu.move(weights, grads, moms, copies, lr, wd, momentum, rescale, clip):
+    if updates_on_gpu.on_gpu(weights[0]) and all(map(memory_format.same, weights, grads, moms or grads, copies or grads)) \
+            and updates_on_gpu.move(sgd_rule(lr, wd, momentum, rescale, clip), weights, grads, [moms] if moms else [], copies):
         return
     _sgd_of_torch(weights, cast_together(grads, weights), moms, lr, wd, momentum, rescale, clip)
     if copies is not None:
@@ -153,6 +172,12 @@ def _sgd_of_torch(weights: Tensors, grads: Tensors, moms: Tensors | None, lr: fl
     torch._foreach_add_(weights, moms)
 
 
+def nag_rule(lr: float, wd: float, momentum: float, rescale: float, clip: float | None) -> Step:
+    """Return the step of `nag`."""
+    rate = (1 + momentum) * lr
+    return Step("nag", (lr, momentum, rate, 1 - rate * wd), rescale, clip or None, decay=lr * wd)
+
+
 def nag(weight: torch.Tensor, grad: torch.Tensor, mom: torch.Tensor, lr: float, wd: float, momentum: float, rescale: float,
         clip: float | None) -> None:
     """Update a weight by Nesterov's accelerated gradient."""
@@ -167,9 +192,16 @@ def nag(weight: torch.Tensor, grad: torch.Tensor, mom: torch.Tensor, lr: float, 
         mom.add_(weight, alpha=-lr * wd)  # as MXNet's in-place update does, the momentum's decay uses the new weight
 
 
-def nag_together(weights: Tensors, grads: Tensors, moms: Tensors, lr: float, wd: float, momentum: float,
+def nag_together(weights: Tensors, grads: Tensors, moms: Tensors, copies: Tensors | None, lr: float, wd: float, momentum: float,
                  rescale: float, clip: float | None) -> None:
-    """Update several weights, selected by `small`, as `nag` does for each."""
+    """Update several weights on a GPU, selected by `small`, as `nag` does for each; see `sgd` for `copies`."""
+    if not updates_on_gpu.move(nag_rule(lr, wd, momentum, rescale, clip), weights, grads, [moms], copies):
+        _nag_of_torch(weights, grads, moms, lr, wd, momentum, rescale, clip)
+        if copies is not None:
+            torch._foreach_copy_(copies, weights)
+
+
+def _nag_of_torch(weights: Tensors, grads: Tensors, moms: Tensors, lr: float, wd: float, momentum: float, rescale: float, clip: float | None) -> None:
     grads = cast_together(grads, weights)
     if clip:
         grads, rescale = torch._foreach_mul(grads, rescale), 1
@@ -194,7 +226,7 @@ def small(weight: NDArray, *arrays: NDArray) -> tuple[torch.Tensor, ...] | None:
     if weight._is_sparse or any(a._is_sparse for a in arrays):
         return None
     first = weight._data
-    if first.is_cuda:
+    if updates_on_gpu.on_gpu(first):
         return _in_memory_order(weight, *arrays)
     if not (first.is_cpu and first.numel() < kernels.WORTHWHILE and first.dtype in _FUSED):
         return None
@@ -206,6 +238,12 @@ def small(weight: NDArray, *arrays: NDArray) -> tuple[torch.Tensor, ...] | None:
         if t.dtype is not dtype or t.shape != shape or not t.is_contiguous():
             return None
     return weight._writable(), arrays[0]._data.data, *[s._writable() for s in arrays[1:]]
+
+
+def copy_target(weight: NDArray, master: NDArray) -> torch.Tensor | None:
+    """Return the tensor of a half-precision weight as a view in memory order, if this is its master's order."""
+    target = weight._writable()
+    return memory_format.in_order(target) if memory_format.same(target, master._data) else None
 
 
 def _in_memory_order(weight: NDArray, grad: NDArray, *states: NDArray) -> tuple[torch.Tensor, ...] | None:
@@ -247,9 +285,28 @@ def adamax(weight: torch.Tensor, grad: torch.Tensor, mean: torch.Tensor, largest
     weight.addcdiv_(mean, largest, value=-lr)
 
 
-def adam_together(weights: Tensors, grads: Tensors, means: Tensors, variances: Tensors,
+def adamax_rule(lr: float, beta1: float, beta2: float, epsilon: float, wd: float, rescale: float, clip: float | None) -> Step:
+    """Return the step of `adamax`."""
+    return Step("adamax", (lr, beta1, 1 - beta1, beta2, epsilon), rescale, clip, wd)
+
+
+def adam_rule(lr: float, beta1: float, beta2: float, epsilon: float, wd: float, rescale: float, clip: float | None) -> Step:
+    """Return the step of `adam`."""
+    return Step("adam", (lr, beta1, 1 - beta1, beta2, 1 - beta2, epsilon), rescale, clip or None, wd)
+
+
+def adam_together(weights: Tensors, grads: Tensors, means: Tensors, variances: Tensors, copies: Tensors | None,
                   lr: float, beta1: float, beta2: float, epsilon: float, wd: float, rescale: float, clip: float | None) -> None:
-    """Update several weights, selected by `small`, as `adam` does for each."""
+    """Update several weights, selected by `small`, as `adam` does for each; see `sgd` for `copies`."""
+    numbers = lr, beta1, beta2, epsilon, wd, rescale, clip
+    if not (updates_on_gpu.on_gpu(weights[0]) and updates_on_gpu.move(adam_rule(*numbers), weights, grads, [means, variances], copies)):
+        _adam_of_torch(weights, grads, means, variances, *numbers)
+        if copies is not None:
+            torch._foreach_copy_(copies, weights)
+
+
+def _adam_of_torch(weights: Tensors, grads: Tensors, means: Tensors, variances: Tensors,
+                   lr: float, beta1: float, beta2: float, epsilon: float, wd: float, rescale: float, clip: float | None) -> None:
     if kernels.adam_together(weights, grads, means, variances, lr, beta1, beta2, epsilon, wd, rescale, clip or None):
         return
     grads = cast_together(grads, weights)
@@ -277,7 +334,7 @@ def adam_of_arrays(weights: Sequence[NDArray], grads: Sequence[NDArray], states:
         return False
     tensors = [list(map(_data, arrays)) for arrays in (weights, grads, means, variances)]
     ws, gs, ms, vs = tensors
-    if not ws[0].is_cpu:
+    if not ws[0].is_cpu or updates_on_gpu.on_gpu(ws[0]):
         return False
     for i, weight in enumerate(ws):
         if not weight.is_contiguous():

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from .triton_kernels import OLDEST, installed, interpreted
+from .triton_kernels import OLDEST, CompiledKernels, installed, interpreted
 
 _log = logging.getLogger(__name__)
 # Elements below which torch is done before the kernels would have been started (and nothing is compiled).
@@ -84,7 +84,7 @@ class KernelModule:
         self._layers, self._load, self.smoke_tests = layers, load, smoke_tests
         self._usable: dict[tuple, bool] = {}
         self._threads: dict[tuple, threading.Thread] = {}
-        self._compiled: dict[tuple, Any] = {}
+        self._compiled = CompiledKernels()
         _modules.append(self)
 
     def available(self, device: torch.device, dtype: torch.dtype = torch.float32, *variant: Hashable) -> bool:
@@ -131,18 +131,11 @@ class KernelModule:
     def start(self, name: str, grid: tuple[int, int, int], tensors: Sequence[torch.Tensor], channels: int, numbers: tuple, constants: tuple) -> None:
         """Start a kernel, whose parameters are tensors, numbers and constants in this order.
 
-        At every start Triton selects the specialization for types, alignments and constants, which takes longer than the start itself. So the
-        compiled kernel is cached here for aligned addresses; for others Triton selects it each time.
+        The compiled kernel is cached for aligned addresses; for others Triton selects it each time.
         """
         plain = channels > 1 and not any(t.data_ptr() % _ALIGNED for t in tensors)
-        key = name, channels % _ALIGNED == 0, tensors[0].device, *[t.dtype for t in tensors], *constants
-        compiled = self._compiled.get(key) if plain else None
-        if compiled is not None:
-            compiled[grid](*tensors, *numbers, *constants)
-            return
-        compiled = getattr(self._load(), name)[grid](*tensors, *numbers, *constants, num_warps=_WARPS)
-        if plain and compiled is not None:  # None from the interpreter
-            self._compiled[key] = compiled
+        key = (name, channels % _ALIGNED == 0, tensors[0].device, *[t.dtype for t in tensors], *constants) if plain else None
+        self._compiled.start(key, lambda: getattr(self._load(), name), grid, (*tensors, *numbers, *constants), _WARPS)
 
 
 _modules: list[KernelModule] = []

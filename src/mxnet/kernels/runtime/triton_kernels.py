@@ -2,6 +2,8 @@
 import contextlib
 import functools
 import importlib.util
+from collections.abc import Callable
+from typing import Any, Optional
 
 import torch
 
@@ -36,3 +38,34 @@ def on(device: torch.device) -> contextlib.AbstractContextManager:
     if device.type != "cuda" or device.index in (None, torch.cuda.current_device()):
         return contextlib.nullcontext()
     return torch.cuda.device(device)
+
+
+class CompiledKernels:
+    """Compiled kernels by their specialization.
+
+    At every start Triton selects the specialization for types, alignments and constants, which takes longer than the start itself.
+    """
+
+    def __init__(self) -> None:
+        self._compiled: dict[tuple, Any] = {}
+
+    def start(self, key: Optional[tuple], load: Callable[[], Any], grid: tuple[int, int, int], arguments: tuple, warps: int) -> None:
+        """Start a kernel with all its parameters by position.
+
+        Parameters
+        ----------
+        key : tuple or None
+            Names the specialization; None lets Triton select it.
+        load : callable
+            Returns the kernel.
+        grid : tuple of int
+        arguments : tuple
+        warps : int
+        """
+        compiled = self._compiled.get(key) if key is not None else None
+        if compiled is not None:
+            compiled[grid](*arguments)
+            return
+        compiled = load()[grid](*arguments, num_warps=warps)
+        if key is not None and compiled is not None:  # None from the interpreter
+            self._compiled[key] = compiled
