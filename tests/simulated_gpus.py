@@ -25,7 +25,7 @@ import mxnet as mx
 from mxnet import context
 from mxnet.gluon import fast_path, forward_trace
 from mxnet.graph.tuning import policy
-from mxnet.ndarray import dispatch, fast_calls, ndarray
+from mxnet.ndarray import dispatch, fast_calls, memory_format, ndarray
 from mxnet.numpy import frontend, multiarray
 from mxnet.ops import random_state
 
@@ -67,6 +67,15 @@ class OnGPU(torch.Tensor):
 
     def __repr__(self, **_):
         return f"OnGPU({self.numbers}, {self.place})"
+
+    @property
+    def data(self):
+        return torch.Tensor.data.__get__(self)
+
+    @data.setter
+    def data(self, values):
+        torch.Tensor.data.__set__(self, values)
+        self.numbers = values.numbers
 
     def data_ptr(self):
         return self.numbers.data_ptr()
@@ -322,6 +331,16 @@ _plain_wrap = dispatch.wrap
 _WRAPPERS = dispatch, fast_calls, forward_trace, frontend, multiarray, ndarray, fast_path  # who has it under its name
 
 
+_owned_on_cpu = memory_format.owned
+
+
+def _owned(tensor):
+    """The rule of `memory_format.owned`, which takes plain tensors only."""
+    if not isinstance(tensor, OnGPU):
+        return _owned_on_cpu(tensor)
+    return not tensor._is_view() and _owned_on_cpu(tensor.numbers)
+
+
 @contextlib.contextmanager
 def gpus():
     """Let torch say that there are two GPUs, and take tensors of theirs."""
@@ -334,6 +353,7 @@ def gpus():
             stack.enter_context(mock.patch.object(torch.cuda, name, value))
         stack.enter_context(mock.patch.object(policy, "budget", lambda _: math.inf))  # captures, which would follow
         stack.enter_context(mock.patch.dict(random_state._generators, {("cuda", i): torch.Generator().manual_seed(i) for i in range(COUNT)}))
+        stack.enter_context(mock.patch.object(memory_format, "owned", _owned))
         for module in _WRAPPERS:
             stack.enter_context(mock.patch.object(module, "wrap", _wrap))
         stack.enter_context(mock.patch.object(mx.nd.NDArray, "_new", classmethod(_wrap)))

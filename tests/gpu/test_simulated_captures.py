@@ -218,6 +218,78 @@ def test_captured_passes_need_no_engine(cuda, monkeypatch, results):
     assert counts == [1, 1 + 6, 0, 0, 0]  # the second warms up and captures two graphs
 
 
+def test_a_part_of_a_gradient_by_torch_is_added_to_that_of_a_captured_pass(cuda):
+    """A penalty that is switched on after some steps: the array of the gradient lies in the capture's memory by then."""
+    net, ctx = nn.Dense(1, in_units=2), mx.gpu(0)
+    net.initialize(mx.init.One(), ctx=ctx)
+    net.hybridize(static_alloc=True, static_shape=True)
+    x = mx.nd.array([[1, 2]], ctx=ctx)
+    for i in range(6):
+        with autograd.record():
+            total = net(x).sum()
+            if i in (3, 4):
+                total = total + 50 * net.weight.data(ctx).square().sum()
+        total.backward()
+        assert net.weight.grad(ctx).asnumpy().tolist() == ([[101, 102]] if i in (3, 4) else [[1, 2]])
+    assert cuda.graphs[0].replays == 5
+
+
+def test_a_penalty_of_gradients_after_captured_steps(cuda):
+    net, ctx = nn.Dense(2, in_units=2, activation="tanh"), mx.gpu(0)
+    x, ends = mx.nd.array([[0.5, -0.25]], ctx=ctx), []
+    x.attach_grad()
+    net.initialize(mx.init.Constant(0.5), ctx=ctx)
+    for static in (True, False):
+        net.hybridize(static, static_alloc=True, static_shape=True)
+        for i in range(5):
+            with autograd.record():
+                out = net(x).sum()
+                if i == 3:
+                    slope, = autograd.grad(out, [x], create_graph=True)
+                    out = out + (slope ** 2).sum()
+            out.backward()
+            ends.append([net.weight.grad(ctx).asnumpy(), x.grad.asnumpy()])
+    for one, other in zip(ends[:5], ends[5:]):
+        for a, b in zip(one, other):
+            np.testing.assert_allclose(a, b, rtol=1e-5)
+
+
+@pytest.mark.parametrize("what", ["other data", "attached again", "another grad_req"])
+def test_gradients_that_a_program_has_are_not_overwritten(cuda, what):
+    net, ctx = nn.Dense(2, in_units=3), mx.gpu(0)
+    net.initialize(mx.init.One(), ctx=ctx)
+    net.hybridize(static_alloc=True, static_shape=True)
+    x, gradients = mx.nd.ones((1, 3), ctx=ctx), []
+    for i in range(5):
+        if what == "other data":
+            x = mx.nd.ones((1, 3), ctx=ctx)
+        if what == "another grad_req":
+            net.weight.grad_req = "null"
+            net.weight.grad_req = "write"
+        else:
+            x.attach_grad()
+        with autograd.record():
+            y = net(x)
+        y.backward(mx.nd.ones((1, 2), ctx=ctx) * (i + 1))
+        gradients.append(net.weight.grad(ctx) if what == "another grad_req" else x.grad)
+    factor = 1 if what == "another grad_req" else 2
+    assert [g.asnumpy().flat[0] for g in gradients] == [factor * (i + 1) for i in range(5)]
+    assert len(cuda.graphs) == 2
+
+
+def test_executors_of_one_network_have_gradients_of_their_own(cuda, monkeypatch):
+    monkeypatch.setenv("MXNET_ENABLE_CUDA_GRAPHS", "1")
+    out = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, no_bias=True, name="fc")
+    one = out.simple_bind(mx.gpu(0), data=(1, 3), grad_req="write")
+    one.arg_dict["fc_weight"][:] = 1
+    other = one.reshape(allow_up_sizing=True, data=(2, 3)).reshape(data=(1, 3))
+    for executor, factor in ((one, 1), (other, 5)):
+        for _ in range(3):
+            executor.forward(is_train=True)
+            executor.backward(mx.nd.ones((1, 2), ctx=mx.gpu(0)) * factor)
+    assert one.grad_dict["data"].asnumpy().tolist() == [[2] * 3] and other.grad_dict["data"].asnumpy().tolist() == [[10] * 3]
+
+
 @pytest.mark.parametrize("what", ["twice", "in part", "again", "between"])
 def test_the_engine_differentiates_what_does_not_consist_of_captured_passes(cuda, what):
     net, ctx = nn.Dense(2, in_units=2), mx.gpu(0)

@@ -207,3 +207,30 @@ def test_optimizers_of_mxnet_2_keep_their_rules(starts):
         mx.util.set_version(before)
     same(trained(optimizers[0]), expected_of(optimizers[1]))
     assert starts == []
+
+
+@pytest.mark.parametrize("method", ["update", "update_multi_precision"])
+@pytest.mark.parametrize("name", ["rmsprop", "adam"])
+def test_what_a_program_puts_around_a_method_of_the_package_runs_around_each_update(method, name, starts, monkeypatch):
+    original = getattr(mx.optimizer.Optimizer, method)
+
+    def clipped(self, index, weight, grad, state):
+        original(self, index, weight, grad, state)
+        weight[:] = mx.nd.clip(weight, -0.5, 0.5)
+
+    monkeypatch.setattr(mx.optimizer.Optimizer, method, clipped)
+    weights, updater = [mx.nd.array([-0.45]), mx.nd.array([0.45])], mx.optimizer.get_updater(mx.optimizer.create(name, learning_rate=0.1))
+    updater([0, 1], [mx.nd.ones(1), -mx.nd.ones(1)], weights)
+    assert [w.asscalar() for w in weights] == [-0.5, 0.5]
+
+
+def test_numbers_may_be_arrays_of_one(monkeypatch):
+    numbers = []
+    monkeypatch.setattr(updates_on_gpu, "on_gpu", lambda tensor: True)
+    monkeypatch.setattr(updates_on_gpu, "available", lambda device: True)
+    monkeypatch.setattr(updates_on_gpu, "start", lambda step, *rest: numbers.append(step) or True)
+    for kind in (float, np.array):
+        optimizer = mx.optimizer.create("rmsprop", learning_rate=0.1)
+        optimizer.rescale_grad, optimizer.epsilon = kind(0.5), kind(1e-6)
+        trained(optimizer, steps=1)
+    assert numbers[0] == numbers[1] and len(numbers) == 2

@@ -59,6 +59,17 @@ def test_dcasgd_with_momentum():
     np.testing.assert_allclose(weight.asnumpy(), w, rtol=1e-5)
 
 
+@pytest.mark.parametrize("name, options, expected", [
+    ("sgd", {}, [0.7, 2.1]), ("sgd", {"momentum": 0.9}, [0.565, 2.145]), ("nag", {}, [0.7, 2.1]), ("nag", {"momentum": 0.9}, [0.3085, 2.2305]),
+    ("adam", {}, [0.8, 2.2])])
+def test_a_negative_clip_gradient_clips_nothing(name, options, expected):
+    optimizer, weight = mx.optimizer.create(name, learning_rate=0.1, clip_gradient=-1, **options), mx.nd.array([1, 2])
+    state = optimizer.create_state(0, weight)
+    for _ in range(2):
+        optimizer.update(0, weight, mx.nd.array([1.5, -0.5]), state)
+    np.testing.assert_allclose(weight.asnumpy(), expected, rtol=1e-5)
+
+
 def test_half_precision_warns():
     with pytest.warns(UserWarning, match="SGD: weights of half precision lose small updates"):
         mx.optimizer.SGD().create_state_multi_precision(0, mx.nd.ones((2,), dtype="float16"))

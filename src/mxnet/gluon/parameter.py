@@ -11,7 +11,7 @@ import torch
 from .. import autograd, initializer, ndarray, symbol
 from ..base import MXNetError, mx_real_t
 from ..context import Context, cpu, ctx_or_device, current_context
-from ..ndarray import dispatch
+from ..ndarray import dispatch, memory_format
 from ..ndarray.dispatch import mode, traces
 from ..ndarray.mutation_tracking import Replacements
 from ..ndarray.ndarray import GRAD_REQS
@@ -149,6 +149,8 @@ class Parameter:
             return
         self._grad_req = req
         if req == "null" and self._grad is not None:
+            for gradient in self._grad:
+                memory_format.keep(gradient)  # the program may have it; a captured graph goes on writing there
             self._grad = None
             self._data = [array.detach() for array in self._data]
         elif self._data is not None:

@@ -179,6 +179,8 @@ class Marked:
         buffer = self.grad
         if gradient.is_sparse and not buffer._is_sparse:
             gradient = gradient.to_dense()
+        if self.partial and memory_format.lent and gradient.data_ptr() not in memory_format.lent:
+            memory_format.keep(buffer)  # a captured graph writes another part of the gradient there in this backward
         if buffer._is_sparse:
             buffer._take_dense(gradient.detach(), self.grad_req == "add" or self.partial and self.reached)
         elif self.grad_req == "add" or self.partial and self.reached:

@@ -568,6 +568,9 @@ class NDArray(_Methods):
             self._rebind(original._data)
             self._autograd = original._autograd
             return
+        before = self.grad
+        if before is not None and before is not grad:
+            memory_format.keep(before)  # a captured graph goes on writing there
         self._autograd = Marked(grad, grad_req)
         leaf = self._data.detach()
         if grad_req != "null" and leaf.dtype.is_floating_point:

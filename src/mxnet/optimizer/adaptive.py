@@ -28,6 +28,7 @@ def _zeros_like(weight: NDArray, count: int, dtype: Any = None, stype: str = "de
 
 
 _AT_A_TIME = 1 << 22  # elements
+_PLAIN = "update", "step", "fused_step", "update_multi_precision"  # methods of `Optimizer` that Adam does not override
 
 
 def _warn_of_zeros(optimizer: Optimizer, index: int | str, weight: NDArray, divisor: NDArray, name: str = "epsilon") -> None:
@@ -117,7 +118,7 @@ class Adam(Optimizer):
     def _update_each(self, indices: Sequence[int | str], weights: Sequence[NDArray], grads: Sequence[NDArray], states: Sequence[Any]) -> None:
         kind = type(self)
         own = kind._update_one is Adam._update_one and all(
-            getattr(kind, name) is getattr(Optimizer, name) for name in ("update", "step", "fused_step", "update_multi_precision"))
+            getattr(kind, name) is getattr(Optimizer, name) for name in _PLAIN) and multi_tensor.unpatched(kind, ("_update_one", *_PLAIN))
         alone = self.multi_precision and not updates_on_gpu.on_gpu(weights[0]._data)
         if not own or alone or not self.epsilon or len(indices) == 1 or self._as_mxnet2 and self.clip_gradient:
             super()._update_each(indices, weights, grads, states)

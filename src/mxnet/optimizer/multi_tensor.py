@@ -17,6 +17,8 @@ from ..kernels.nn.updates_on_gpu import Step
 from ..ndarray import NDArray, memory_format
 
 _PACKAGE = __name__.rpartition(".")[0]
+_METHODS = ("update", "update_multi_precision", "step", "fused_step", "_update_one", "_update_each", "_update_several", "_begin",
+            "_get_lr", "_get_lrs", "_get_wd", "_get_wds", "_update_count")  # of a step
 
 
 class _Update(NamedTuple):
@@ -82,7 +84,12 @@ def applies(optimizer: Any, weights: Sequence[Any]) -> bool:
         if not user.__module__.startswith(_PACKAGE + ".") and any(name in vars(base) for name in vars(user) if not name.startswith("__")
                                                                   for base in kinds[i + 1:]):
             return False
-    return not any(callable(getattr(kind, name, None)) for name in vars(optimizer))
+    return unpatched(kind, _METHODS) and not any(callable(getattr(kind, name, None)) for name in vars(optimizer))
+
+
+def unpatched(kind: type, names: Sequence[str]) -> bool:
+    """Return True if these methods of a class of the package are the package's own: no program has assigned another function."""
+    return all([getattr(getattr(kind, name), "__module__", "").startswith(_PACKAGE) for name in names])
 
 
 @contextlib.contextmanager
@@ -126,6 +133,8 @@ def through_master(weight: NDArray, master: NDArray, update: Callable[[], None])
 
 def move(run: Callable[..., Any], step: Step, weight: torch.Tensor, grad: torch.Tensor, states: Sequence[torch.Tensor]) -> None:
     """Update a weight on a GPU by a step, or by ``run(weight, grad, *states)`` in torch's operators; in a `collected` block at its end."""
+    step = Step(step.rule, tuple(map(float, step.numbers)), float(step.rescale), None if step.clip is None else float(step.clip), float(step.wd),
+                float(step.decay))  # arrays of one number are accepted, too
     collection = _current.collection
     half = None if collection is None else collection.half
     copy = None if half is None else half._writable()

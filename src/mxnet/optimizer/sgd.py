@@ -12,7 +12,7 @@ from ..kernels.nn import updates_on_gpu
 from ..kernels.nn.updates_on_gpu import Step
 from ..ndarray import memory_format, zeros
 from ..ops.optimizer_update import rules
-from . import mxnet2_rules, steps
+from . import multi_tensor, mxnet2_rules, steps
 from .base import Optimizer, check_arrays, is_half, register
 from .mxnet2_rules import as_in_mxnet2
 
@@ -190,10 +190,14 @@ class NAG(MasterAfterState):
 
     def _update_each(self, indices: Sequence[int | str], weights: Sequence[NDArray], grads: Sequence[NDArray], states: Sequence[Any]) -> None:
         kind = type(self)
-        own = kind._update_impl is NAG._update_impl and kind._descend is NAG._descend and kind.update_multi_precision is NAG.update_multi_precision
-        if not own or self._as_mxnet2 or not self.momentum or len(indices) == 1 or not updates_on_gpu.on_gpu(weights[0]._data):
+        own = kind._update_impl is NAG._update_impl and kind._descend is NAG._descend and kind.update_multi_precision is NAG.update_multi_precision \
+            and multi_tensor.unpatched(kind, ("_update_impl", "_descend", "update_multi_precision"))
+        alone = len(indices) == 1 or len(set(map(id, weights))) < len(weights)
+        if not own or self._as_mxnet2 or not self.momentum or alone or not updates_on_gpu.on_gpu(weights[0]._data):
             super()._update_each(indices, weights, grads, states)
             return
+        for weight, grad in zip(weights, grads):
+            check_arrays(weight, grad)
         groups: dict[Any, Any] = {}  # the weights of one call
         halves = []  # those that are rounded afterwards
         for index, weight, grad, state in zip(indices, weights, grads, states):

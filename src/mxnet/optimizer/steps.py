@@ -1,6 +1,6 @@
 """The arithmetic of optimizers, in place on torch tensors, and its application to arrays.
 
-Weights and states are written, gradients are only read. A `clip` of None or 0 disables clipping, as in MXNet's update operators.
+Weights and states are written, gradients are only read. A `clip` of None, 0 or less disables clipping, as in MXNet's update operators.
 """
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def _together(weights: Tensors, grads: Tensors, moms: Tensors) -> Sequence[Any] 
 
 def sgd_rule(lr: float, wd: float, momentum: float, rescale: float, clip: float | None) -> Step:
     """Return the step of `sgd`."""
-    return Step("sgd", (lr, momentum), rescale, clip or None, decay=lr * wd)
+    return Step("sgd", (lr, momentum), rescale, positive(clip), decay=lr * wd)
 
 
 def sgd(weights: Tensors, grads: Tensors, moms: Tensors | None, lr: float, wd: float, momentum: float, rescale: float, clip: float | None,
@@ -147,7 +147,7 @@ def sgd(weights: Tensors, grads: Tensors, moms: Tensors | None, lr: float, wd: f
 
 def _sgd_of_torch(weights: Tensors, grads: Tensors, moms: Tensors | None, lr: float, wd: float,
                   momentum: float, rescale: float, clip: float | None) -> None:
-    if clip:
+    if clip and clip > 0:
         grads = torch._foreach_mul(grads, rescale)
         torch._foreach_clamp_max_(grads, clip)
         torch._foreach_clamp_min_(grads, -clip)
@@ -175,13 +175,13 @@ def _sgd_of_torch(weights: Tensors, grads: Tensors, moms: Tensors | None, lr: fl
 def nag_rule(lr: float, wd: float, momentum: float, rescale: float, clip: float | None) -> Step:
     """Return the step of `nag`."""
     rate = (1 + momentum) * lr
-    return Step("nag", (lr, momentum, rate, 1 - rate * wd), rescale, clip or None, decay=lr * wd)
+    return Step("nag", (lr, momentum, rate, 1 - rate * wd), rescale, positive(clip), decay=lr * wd)
 
 
 def nag(weight: torch.Tensor, grad: torch.Tensor, mom: torch.Tensor, lr: float, wd: float, momentum: float, rescale: float,
         clip: float | None) -> None:
     """Update a weight by Nesterov's accelerated gradient."""
-    if clip:
+    if clip and clip > 0:
         grad, rescale = prepared(grad, rescale, clip), 1
     mom.mul_(momentum)
     if wd:
@@ -203,7 +203,7 @@ def nag_together(weights: Tensors, grads: Tensors, moms: Tensors, copies: Tensor
 
 def _nag_of_torch(weights: Tensors, grads: Tensors, moms: Tensors, lr: float, wd: float, momentum: float, rescale: float, clip: float | None) -> None:
     grads = cast_together(grads, weights)
-    if clip:
+    if clip and clip > 0:
         grads, rescale = torch._foreach_mul(grads, rescale), 1
         torch._foreach_clamp_max_(grads, clip)
         torch._foreach_clamp_min_(grads, -clip)
@@ -292,7 +292,7 @@ def adamax_rule(lr: float, beta1: float, beta2: float, epsilon: float, wd: float
 
 def adam_rule(lr: float, beta1: float, beta2: float, epsilon: float, wd: float, rescale: float, clip: float | None) -> Step:
     """Return the step of `adam`."""
-    return Step("adam", (lr, beta1, 1 - beta1, beta2, 1 - beta2, epsilon), rescale, clip or None, wd)
+    return Step("adam", (lr, beta1, 1 - beta1, beta2, 1 - beta2, epsilon), rescale, positive(clip), wd)
 
 
 def adam_together(weights: Tensors, grads: Tensors, means: Tensors, variances: Tensors, copies: Tensors | None,
@@ -307,14 +307,14 @@ def adam_together(weights: Tensors, grads: Tensors, means: Tensors, variances: T
 
 def _adam_of_torch(weights: Tensors, grads: Tensors, means: Tensors, variances: Tensors,
                    lr: float, beta1: float, beta2: float, epsilon: float, wd: float, rescale: float, clip: float | None) -> None:
-    if kernels.adam_together(weights, grads, means, variances, lr, beta1, beta2, epsilon, wd, rescale, clip or None):
+    if kernels.adam_together(weights, grads, means, variances, lr, beta1, beta2, epsilon, wd, rescale, positive(clip)):
         return
     grads = cast_together(grads, weights)
-    if clip or rescale != 1:
+    if clip and clip > 0 or rescale != 1:
         grads = torch._foreach_mul(grads, rescale)
         if wd:
             torch._foreach_add_(grads, weights, alpha=wd)
-        if clip:
+        if clip and clip > 0:
             torch._foreach_clamp_min_(grads, -clip)
             torch._foreach_clamp_max_(grads, clip)
         wd = 0
@@ -346,7 +346,7 @@ def adam_of_arrays(weights: Sequence[NDArray], grads: Sequence[NDArray], states:
     if mutation_tracking.watched:
         for array in (*weights, *means, *variances):
             array._writable()
-    return kernels.adam_together(ws, gs, ms, vs, lr, beta1, beta2, epsilon, wd, rescale, clip or None)
+    return kernels.adam_together(ws, gs, ms, vs, lr, beta1, beta2, epsilon, wd, rescale, positive(clip))
 
 
 _FOREVER: dict[torch.device, torch.Tensor] = {}  # device -> a step count at which the bias correction of the first steps has vanished
@@ -364,12 +364,12 @@ def adam(weight: torch.Tensor, grad: torch.Tensor, mean: torch.Tensor, var: torc
     """Update a weight by ``-lr * mean / (sqrt(var) + epsilon)``; `lr` contains the bias correction of the first steps."""
     if weight.numel() < kernels.WORTHWHILE and _fusible(weight, grad, mean, var):
         w, g, m, v = [(memory_format.in_order(t),) for t in (weight, grad, mean, var)]
-        if kernels.adam_together(w, g, m, v, lr, beta1, beta2, epsilon, wd, rescale, clip or None):
+        if kernels.adam_together(w, g, m, v, lr, beta1, beta2, epsilon, wd, rescale, positive(clip)):
             return
-    if clip or rescale != 1:
-        if _in_order(kernels.adam, weight, grad, mean, var, lr, beta1, beta2, epsilon, wd, rescale, clip or None):
+    if clip and clip > 0 or rescale != 1:
+        if _in_order(kernels.adam, weight, grad, mean, var, lr, beta1, beta2, epsilon, wd, rescale, positive(clip)):
             return
-        grad, wd = prepared(grad, rescale, clip or None, weight, wd), 0
+        grad, wd = prepared(grad, rescale, positive(clip), weight, wd), 0
     if _fusible(weight, grad, mean, var):
         weights, grads, means, variances = ([memory_format.in_order(t)] for t in (weight, grad, mean, var))
         torch._fused_adam_(weights, grads, means, variances, [], [_forever(weight.device)], lr=lr, beta1=beta1, beta2=beta2, weight_decay=wd,

@@ -174,5 +174,12 @@ def test_weights_that_overlap_are_left_to_torch(anywhere, monkeypatch):
     assert tables(monkeypatch, step, [data[:50], data[50:]], [data[:50]] * 2, [])[0]
 
 
+def test_a_table_that_is_added_again_counts_once():
+    tables = updates_on_gpu._Tables()
+    for _ in range(3):
+        tables.add(("key",), (torch.zeros(5, 7), True))
+    assert tables._rows == 5
+
+
 if __name__ == "__main__":
     main()

@@ -55,6 +55,8 @@ class _Tables:
             while self._entries and (self._rows > _MOST_ROWS or len(self._entries) >= _MOST_TABLES):
                 table, _ = self._entries.pop(next(iter(self._entries)))
                 self._rows -= 0 if table is None else len(table)
+            replaced, _ = self._entries.get(key, (None, False))  # by another thread
+            self._rows -= 0 if replaced is None else len(replaced)
             self._entries[key] = entry
             self._rows += 0 if entry[0] is None else len(entry[0])
 

@@ -332,7 +332,8 @@ class _Instance:
         level.pool.give(pool, self._forward, self._backward)
         self._outputs = [o.detach() for o in outputs]
         self._gradients = [t.detach() if g is not None else None for t, g in zip(places_of_gradients, gradients)]
-        self._lent = memory_format.lend([t for t in self._gradients if t is not None], self)
+        # Those of weights only: each array of data has a gradient of its own.
+        self._lent = memory_format.lend([t for i, t in zip(owner.differentiated, self._gradients) if t is not None and i in owner.in_place], self)
 
     def forward(self, inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
         with _lock:
