@@ -9,7 +9,7 @@ from typing import Any, Optional
 import torch
 
 from ..runtime.strided_output import ANY
-from ..runtime.triton_kernels import installed, on, runs_on
+from ..runtime.triton_kernels import OPTIONS, installed, on, runs_on
 
 _TYPES = (torch.float16, torch.bfloat16, torch.float32)
 _BLOCK = 1024  # results of a program
@@ -89,4 +89,4 @@ def _start(name: str, result: torch.Tensor, arguments: tuple, **constants: Any) 
     """Start a program for each block of results."""
     kernel = getattr(_kernels(), name)
     with on(result.device):
-        kernel[(-(-result.numel() // _BLOCK),)](*arguments, **constants, BLOCK=_BLOCK, num_warps=_WARPS)
+        kernel[(-(-result.numel() // _BLOCK),)](*arguments, **constants, BLOCK=_BLOCK, num_warps=_WARPS, **OPTIONS)

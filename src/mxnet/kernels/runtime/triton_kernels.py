@@ -7,6 +7,7 @@ from typing import Any, Optional
 
 import torch
 
+OPTIONS = {"enable_fp_fusion": True}  # of all kernels; triton 3.9 warns where it is missing, and later versions do without it
 OLDEST = 8, 0  # the compute capability from which on the compiler supports all types
 
 
@@ -66,6 +67,6 @@ class CompiledKernels:
         if compiled is not None:
             compiled[grid](*arguments)
             return
-        compiled = load()[grid](*arguments, num_warps=warps)
+        compiled = load()[grid](*arguments, num_warps=warps, **OPTIONS)
         if key is not None and compiled is not None:  # None from the interpreter
             self._compiled[key] = compiled
