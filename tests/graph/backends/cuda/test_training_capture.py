@@ -71,6 +71,9 @@ def test_nothing_is_captured_while_kernels_are_compiled(cuda, monkeypatch):
         monkeypatch.setattr(channel_kernels, "compiling", lambda compiling=compiling: compiling)
         torch.testing.assert_close(step(runner, numbers(3, 4), own), expected(numbers(3, 4), *own))
         assert len(cuda.graphs) == (0 if compiling else 2)
+    monkeypatch.setattr(channel_kernels, "compiling", lambda: True)  # for another network
+    step(runner, numbers(3, 4), own)
+    assert [g.replays for g in cuda.graphs] == [3, 3]
 
 
 def test_results_and_gradients_are_not_overwritten_by_the_next_pass():

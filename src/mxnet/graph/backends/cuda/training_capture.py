@@ -164,8 +164,6 @@ class Captured:
             return instrumented(self._native)(*inputs)
         if self._patience > 0:
             self._patience -= 1
-        elif channel_kernels.compiling():
-            pass
         elif self.obstacle is None and not graph_capture.cuda.is_current_stream_capturing():
             with _lock:
                 now = self._begun(inputs)
@@ -227,7 +225,7 @@ class Captured:
         return now
 
     def _instance(self, inputs: Sequence[torch.Tensor]) -> "_Instance | None":
-        """Return a capture for these inputs on a free level; None if all levels are in use, or capturing fails."""
+        """Return a capture for these inputs on a free level; None if all are in use, kernels are being compiled for it, or capturing fails."""
         stack = levels(self.device)
         number = next((i for i, level in enumerate(stack) if level.free), len(stack))
         if number == _MOST_LEVELS:
@@ -236,6 +234,8 @@ class Captured:
         places = _places(map(inputs.__getitem__, self.in_place))
         if instance is not None and instance.places == places:
             return instance
+        if channel_kernels.compiling():
+            return None
         if self.captures >= _MOST_CAPTURES * (number + 1):
             self.obstacle = f"the weights moved after each of {self.captures} captures"
             return None
