@@ -136,7 +136,7 @@ def test_kernels_are_selected_once():
 
     class Selecting:
         def __getitem__(self, grid):
-            return lambda *arguments, num_warps: (calls.append(("select", arguments)), {grid: lambda *a: calls.append(("start", a))})[1]
+            return lambda *arguments, **options: (calls.append(("select", arguments)), {grid: lambda *a: calls.append(("start", a))})[1]
 
     kernels = CompiledKernels()
     for key in (None, "a", "a", "b", None):

@@ -7,6 +7,7 @@ import torch
 
 from mxnet.kernels.runtime import channel_kernels
 from mxnet.kernels.runtime.channel_kernels import PARTS, PROGRAMS, blocks, partition
+from mxnet.kernels.runtime.triton_kernels import OPTIONS
 
 
 @pytest.mark.parametrize("rows, channels", [(1, 1), (5, 3), (401408, 64), (100352, 512), (6272, 2048), (6272, 512), (1000, 4096), ((1 << 30), 64),
@@ -118,7 +119,7 @@ def test_triton_is_asked_once_for_what_it_has_compiled():
         return calls[-1][0]
 
     assert started((x, x), 64, (True, 32)) == "normalize" and started((x, x), 128, (True, 32)) == "compiled"
-    assert calls[-1][1:] == ((1, 2, 1), (x, x, 7, 128, True, 32), {}) and calls[0][3] == {"num_warps": 8}
+    assert calls[-1][1:] == ((1, 2, 1), (x, x, 7, 128, True, 32), {}) and calls[0][3] == {"num_warps": 8, **OPTIONS}
     for other in [((x, x.half()), 64, (True, 32)), ((x, x), 24, (True, 32)), ((x, x), 64, (False, 32))]:
         assert [started(*other), started(*other)] == ["normalize", "compiled"]
     for odd in [((x, x[1:]), 64, (True, 32)), ((x, x), 1, (True, 32))]:  # Triton looks at each

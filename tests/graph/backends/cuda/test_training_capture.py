@@ -85,15 +85,17 @@ def test_results_and_gradients_are_not_overwritten_by_the_next_pass():
 
 def test_gradients_lie_where_the_next_backward_pass_writes_them():
     runner, own = GraphRunner(network(), fixed_shape=True), weights()
-    places = []
+    places, gradients = [], []  # all alive, so that no address is used twice
     for i in range(4):
         runner([numbers(3, 4, seed=i), *own], is_train=True, ctx=CONTEXT)[0].sum().backward()
+        gradients += [w.grad for w in own]
         places.append([w.grad.data_ptr() for w in own])
         torch.testing.assert_close([w.grad for w in own], list(expected(numbers(3, 4, seed=i), *own)[1]))
         for w in own:
             w.grad = None
     assert places[1] == places[2] == places[3] != places[0]
     assert all(p in memory_format.lent for p in places[3])
+    gradients.clear()
     del runner
     assert not any(p in memory_format.lent for p in places[3])
 
