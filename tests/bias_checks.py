@@ -8,7 +8,7 @@ ROUNDED = "out", "dx", "dbias"  # to the type of the data
 
 
 def biased(shape, dtype, relu, device="cpu"):
-    """What the kernels compute and what torch does in double precision: result and gradients, by name."""
+    """Return result and gradients of the kernels and of torch in double precision, by name."""
     random = torch.Generator().manual_seed(0)
     dtype = getattr(torch, dtype)
     values = [torch.randn(*sizes, generator=random).to(dtype).to(device) for sizes in (shape, shape[1:2], shape)]

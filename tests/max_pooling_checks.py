@@ -24,7 +24,7 @@ def images(shape, dtype):
 
 
 def torchs(data, window, bias=None, relu=False):
-    """What torch's operators compute."""
+    """Return the result of torch's operators."""
     out = torch.max_pool2d(data, *window[:3], 1, window.ceil)
     out = out if bias is None else out + bias.view(-1, 1, 1)
     return torch.relu(out) if relu else out

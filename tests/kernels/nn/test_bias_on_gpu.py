@@ -2,7 +2,6 @@
 
 Numbers of real GPUs are compared in tests/gpu/test_training.py.
 """
-import importlib.util
 import itertools
 import json
 
@@ -19,9 +18,8 @@ from mxnet.kernels.nn.bias_on_gpu import add_bias, kernels
 from mxnet.kernels.runtime import channel_kernels
 from mxnet.ops.nn import training_layers
 from residual import lowered
-from triton_programs import interpreted_results, repair_interpreter
+from triton_programs import interpreted_results, needs_triton, repair_interpreter
 
-needs_triton = pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="triton is not installed, which torch for CUDA brings")
 SIZES = {"odd": (3, 7, 5, 9), "few channels": (2, 3, 31, 33), "one tile": (1, 64, 8, 8), "many rows": (2, 64, 13, 17),
          "many channels": (1, 200, 3, 5), "two axes": (70, 20), "a row": (1, 5, 1, 1), "one channel": (4, 1, 9, 5), "a number": (1, 1)}
 CASES = list(itertools.product(TOLERANCES, SIZES, (False, True)))
@@ -155,7 +153,7 @@ def a_network():
 
 
 def smoke_tests():
-    """What is tested at first use runs."""
+    """The tests of the first use run."""
     return [test() is None for dtype in channel_kernels.TYPES for test in kernels.smoke_tests(torch.device("cpu"), dtype)]
 
 

@@ -2,7 +2,6 @@
 
 Real GPUs are compared in tests/gpu/test_training.py.
 """
-import importlib.util
 import itertools
 import json
 import types
@@ -17,9 +16,8 @@ from mxnet.kernels.nn import max_pooling, max_pooling_on_gpu
 from mxnet.kernels.nn.max_pooling_on_gpu import KERNEL, TORCH, Window, kernels, max_pool2d
 from mxnet.kernels.runtime import channel_kernels, measurement, tuning
 from mxnet.ops.nn import training_layers
-from triton_programs import interpreted_results, repair_interpreter
+from triton_programs import interpreted_results, needs_triton, repair_interpreter
 
-needs_triton = pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="triton is not installed, which torch for CUDA brings")
 SIZES = {"odd channels": (2, 7, 13, 9), "one channel": (3, 1, 8, 11), "several tiles": (1, 70, 8, 9)}
 FEW = ["2x2", "overlapping", "gaps, beyond the data"]
 CASES = [*itertools.product(["float32"], SIZES, WINDOWS, ["alone"]), *itertools.product(["float16", "bfloat16"], ["odd channels"], FEW, ["alone"]),
@@ -101,7 +99,7 @@ def recomputed():
 
 
 def smoke_tests():
-    """What is tested at first use runs."""
+    """The tests of the first use run."""
     return [test() is None for dtype in channel_kernels.TYPES for window in (PLAIN, WINDOWS["gaps"]) for channels in (1, 20, 64)
             for behind in ((None, False), (torch.float32, False), (dtype, True))
             for test in kernels.smoke_tests(torch.device("cpu"), dtype, window, channels, *behind)]

@@ -2,7 +2,6 @@
 
 Numbers of real GPUs are compared in tests/gpu/test_training.py.
 """
-import importlib.util
 import json
 import types
 import warnings
@@ -16,9 +15,8 @@ from mxnet.kernels.nn import updates_on_gpu
 from mxnet.kernels.nn.updates_on_gpu import Step
 from mxnet.kernels.runtime.triton_kernels import CompiledKernels
 from mxnet.ndarray import memory_format
-from triton_programs import interpreted_results, repair_interpreter
+from triton_programs import interpreted_results, needs_triton, repair_interpreter
 
-needs_triton = pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="triton is not installed, which torch for CUDA brings")
 SHAPES = (1,), (7,), (2, 4, 16, 32), (100, 200), (3, 5)
 OPTIMIZERS = {
     "sgd": {}, "sgd momentum": {"momentum": 0.9}, "nag": {"momentum": 0.9}, "adam": {}, "adam zero": {"epsilon": 0}, "adamax": {},

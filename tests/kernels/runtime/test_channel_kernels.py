@@ -1,4 +1,4 @@
-"""What the kernels over rows of channels share, without a GPU: stand-ins for Triton, and the division of rows among programs."""
+"""The common part of kernels over rows of channels, without a GPU: stand-ins for Triton, and the division of rows among programs."""
 import threading
 import types
 
@@ -13,7 +13,7 @@ from mxnet.kernels.runtime.triton_kernels import OPTIONS
 @pytest.mark.parametrize("rows, channels", [(1, 1), (5, 3), (401408, 64), (100352, 512), (6272, 2048), (6272, 512), (1000, 4096), ((1 << 30), 64),
                                             (1 << 14, 1 << 16)])
 @pytest.mark.parametrize("programs, most", [(PROGRAMS[0], PARTS), (PROGRAMS[1], 1 << 30)])
-def test_all_rows_are_shared_among_few_enough_parts_of_whole_tiles(rows, channels, programs, most):
+def test_all_rows_are_shared_among_few_enough_parts_of_full_tiles(rows, channels, programs, most):
     height, width = blocks(channels)
     parts, part = partition(rows, channels, programs, most)
     assert height * width == channel_kernels.TILE and width <= 64 and 8 <= width

@@ -6,8 +6,9 @@ import pytest
 from mxnet.kernels.nn import updates_on_gpu
 from mxnet.kernels.runtime import channel_kernels
 from mxnet.kernels.runtime.triton_kernels import OLDEST, OPTIONS
+from triton_programs import needs_triton
 
-pytestmark = pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="triton is not installed, which torch for CUDA brings")
+pytestmark = needs_triton
 TARGETS = (10 * OLDEST[0] + OLDEST[1], "bf16"), (90, "fp32")
 TILE = {"ROWS": 64, "CHANNELS": 64}
 JOINED = {"PARTS": channel_kernels.PARTS, "CHANNELS": channel_kernels.TILE // channel_kernels.PARTS}
